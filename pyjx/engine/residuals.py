@@ -4,7 +4,7 @@ A policy `(primitive, *avals, **params) -> bool`, or one of the answers below, i
 equation in turn; of the results that it allows to save those are saved that a backward pass reads.
 What is not saved is computed again from what is, and from the inputs, which are always there. Where
 an equation holds a program its holder's `cut` goes on inside with the same policy; `cut_jaxpr` is
-what such rules are made of.
+what such rules are made of. A policy within a budget (`Within`) is asked of the whole program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.configuration import rematerializing
+from pyjx.configuration import Budget, rematerializing
 from pyjx.core.derived import derived
 from pyjx.core.effects import join_effects, keeps_alive, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
@@ -55,7 +55,7 @@ class Offloadable(Record):
     dst: str
 
 
-def kept_by(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
+def kept_by(policy: Policy | Chosen, eqn: JaxprEqn) -> bool | Offloadable:
     """Whether, or where, the policy has the results of an equation kept.
 
     Raises:
@@ -75,6 +75,32 @@ def kept_by(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
         f"`ad_checkpoint.Saveable` or `ad_checkpoint.Offloadable(...)`. Got {answer} of type "
         f"{type(answer)}."
     )
+
+
+class Chosen(Record):
+    """A policy that knows which values of a program are saved, of those that another one allows:
+    `stays(jaxpr, wanted)`, where the backward pass reads `wanted`."""
+
+    policy: Policy
+    stays: Callable[[Jaxpr, Sequence[Atom]], set[Any]]
+
+    def __call__(self, *avals: Any, **params: Any) -> Any:
+        return self.policy(*avals, **params)
+
+
+class Within(Record):
+    """A policy that saves of what another one allows as much as fits into a budget.
+
+    Attributes:
+      budget: as `checked_budget` gives it.
+      policy: what may be saved.
+      choose: `(closed, n, within) -> (closed, policy)` for a program whose results from the n-th
+        one on are what a backward pass reads, and for that as it is given back.
+    """
+
+    budget: Budget
+    policy: Policy
+    choose: Callable[[ClosedJaxpr, int, Within], tuple[ClosedJaxpr, Chosen]]
 
 
 class CutEqn(Record):
@@ -97,7 +123,8 @@ class CutJaxpr(Record):
 
 
 @derived
-def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags) -> CutJaxpr:
+def cut_jaxpr(closed: ClosedJaxpr, policy: Policy | Chosen, results: Flags, needed: Flags
+              ) -> CutJaxpr:
     """Cut a program by a policy.
 
     Args:
@@ -113,8 +140,17 @@ def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags
     again: list[JaxprEqn] = []
     saved: list[Var] = []
     keep = [e.primitive.holder.cut is None and kept_by(policy, e) for e in jaxpr.eqns]
+    stays = policy.stays(jaxpr, wanted) if isinstance(policy, Chosen) else None
     for eqn, kept in zip(reversed(jaxpr.eqns), reversed(keep), strict=True):
         used = tuple([v in live for v in eqn.outvars])
+        if stays is not None and any(used) and kept in (True, False):
+            read = selected(eqn.outvars, used)
+            if eqn.primitive.holder.cut is None:
+                kept = stays.issuperset(read)
+            else:  # of what stays nothing is computed again inside
+                saved += [v for v in reversed(read) if v in stays]
+                used = tuple([v in live and v not in stays for v in eqn.outvars])
+                kept = not any(used)
         if not any(used) and (kept or not _repeated(eqn)):
             known.append(eqn)
         elif eqn.primitive.holder.cut is not None:
@@ -145,6 +181,13 @@ def cut_jaxpr(closed: ClosedJaxpr, policy: Policy, results: Flags, needed: Flags
                      [*selected(jaxpr.outvars, results), *saved])
     return CutJaxpr(_rounding(first, saved), _program(closed, inputs, again[::-1], wanted),
                     forwarded)
+
+
+def results_of(known: ClosedJaxpr, n: int) -> tuple[Flags, Flags]:
+    """Which results of a program are its own, the first n, and which are read by a backward pass.
+    """
+    results = tuple([i < n for i in range(len(known.outvars))])
+    return results, tuple([not flag for flag in results])
 
 
 def _rounding(closed: ClosedJaxpr, saved: Sequence[Var]) -> ClosedJaxpr:
@@ -195,14 +238,17 @@ def _program(closed: ClosedJaxpr, invars: Sequence[Var], eqns: Sequence[JaxprEqn
 
 
 @derived
-def linearize_saving(closed: ClosedJaxpr, nonzero: Flags, policy: Policy) -> LinearizedJaxpr:
+def linearize_saving(closed: ClosedJaxpr, nonzero: Flags, policy: Policy | Within
+                     ) -> LinearizedJaxpr:
     """As `linearize_jaxpr`, with the residuals that a policy allows: the linear part computes what
     else it reads again."""
     with rematerializing(True):
         parts = linearize_jaxpr(closed, nonzero)
-    n, n_known = len(closed.outvars), len(parts.known.outvars)
-    results = (True,) * n + (False,) * (n_known - n)
-    cut = cut_jaxpr(parts.known, policy, results, tuple([not r for r in results]))
+    n, known = len(closed.outvars), parts.known
+    chosen: Policy | Chosen
+    known, chosen = policy.choose(known, n, policy) if isinstance(policy, Within) else (
+        known, policy)
+    cut = cut_jaxpr(known, chosen, *results_of(known, n))
     forwarded = tuple(sorted({*cut.forwarded, *parts.forwarded}))
     avals = closed.in_avals
     saved_avals = [v.aval for v in cut.known.outvars[n:]]

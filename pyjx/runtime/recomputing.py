@@ -337,7 +337,7 @@ class _Cut:
         self._fused = {v for e in eqns for v in e.outvars if v not in plan.live.size}
         self._starts = starts
         self._loop = loop
-        self._values = _Values(eqns, starts)
+        self._values = Values(eqns, starts)
         self._known: dict[Any, set[Any]] = {}  # what the last parts compute again, by their prices
         self._variants: dict[Any, Plan] = {}
         self.parts = len(starts)
@@ -358,7 +358,7 @@ class _Cut:
         plan, eqns = self._plan, list(self._jaxpr.eqns)
         done = self._cut_loops(eqns, prices) if self.loops else []
         same = not self.loops or eqns == self._jaxpr.eqns
-        values = self._values if same else _Values(eqns, self._starts)
+        values = self._values if same else Values(eqns, self._starts)
         agains = self._agains(values, eqns, prices, self._known if same else {})
         if same and not any(agains):
             return plan
@@ -376,7 +376,7 @@ class _Cut:
             dce_jaxpr(program, (True,) * len(program.outvars)),
             plan.work + sum([w for _, _, w in found]), [*plan.again, *found], self._loop)
 
-    def _agains(self, values: _Values, eqns: Sequence[JaxprEqn], prices: Sequence[float],
+    def _agains(self, values: Values, eqns: Sequence[JaxprEqn], prices: Sequence[float],
                 known: dict[Any, set[Any]]) -> list[set[Any]]:
         """What each part computes again; the last one first, as what stays for one is there for
         those before it, too."""
@@ -406,7 +406,7 @@ class _Cut:
             stays.update([x for x in reads if x not in again and x not in fused])
         return agains
 
-    def _leave_fused(self, again: set[Any], values: _Values) -> None:
+    def _leave_fused(self, again: set[Any], values: Values) -> None:
         """Leave to XLA what it computes again where it is read, of what stays."""
         eqns, made = self._jaxpr.eqns, values.made
         order = sorted(again, key=made.__getitem__)
@@ -449,7 +449,7 @@ class _Cut:
         return again
 
 
-class _Values:
+class Values:
     """The values that equations before a border make, and what parts behind it read of them.
 
     Attributes:
@@ -633,7 +633,7 @@ class _LoopPair:
                                                strict=True) if role == sliced and x in of}
         eqns = [*body.eqns, *[e.replace(invars=_read(e.invars, same)) for e in body_late.eqns]]
         outer = dict(zip(body.invars, zip(early.invars, held.ins, strict=True), strict=True))
-        values = _Values(eqns, [len(body.eqns)], body.invars)
+        values = Values(eqns, [len(body.eqns)], body.invars)
         always: set[Any] = {v for v, (x, role) in outer.items() if role == holder.constant
                   or (role == sliced and x in self._always)}
         always |= {v for v, x in zip(body.outvars, early.outvars, strict=True)

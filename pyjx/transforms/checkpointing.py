@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-from pyjx import errors
+from pyjx import configuration, errors
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import DebugInfo, Literal
 from pyjx.core.primitive import Primitive
@@ -16,14 +16,17 @@ from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import linearize_flat
 from pyjx.engine.primitives import name_p
 from pyjx.engine.remat_calls import nothing_saveable, origin, remat_p
-from pyjx.engine.residuals import Offloadable, Policy, Recompute, Saveable
+from pyjx.engine.residuals import Offloadable, Policy, Recompute, Saveable, Within
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import P, R, TreeDef
 from pyjx.guards import guard
+from pyjx.lazy import deferred
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.tree_util import broadcast_prefix, tree_map
+
+saving = deferred("pyjx.runtime.saving")
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
@@ -168,7 +171,8 @@ _HINT = (
 
 def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[Any] = True,
                policy: Policy | None = None, static_argnums: int | tuple[int, ...] = (),
-               static_argnames: str | Iterable[str] = ()) -> Callable[P, R]:
+               static_argnames: str | Iterable[str] = (),
+               memory_budget: str | float | None = None) -> Callable[P, R]:
     """A function like `fun` whose derivative needs less memory and more time.
 
     Reverse mode keeps values of the forward pass until the backward pass reads them. Of this
@@ -185,10 +189,15 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[Any] = True,
         saved; see `checkpoint_policies`. None saves nothing.
       static_argnums: positions of arguments that `fun` gets as they are.
       static_argnames: names of arguments that `fun` gets as they are.
+      memory_budget: what may be saved besides the arguments, as `jit` takes it: of what `policy`
+        says, or of all values, that which costs most to compute again. It is that of each call,
+        so of an iteration where a loop calls `fun`, for arrays as they are before they are cut for
+        several devices.
 
     Raises:
       TypeError: `fun` is not callable, or an argument or result is not an array.
-      ValueError: `static_argnums` are out of range, or `prevent_cse` is no prefix of the arguments.
+      ValueError: `static_argnums` are out of range, `prevent_cse` is no prefix of the arguments, or
+        there is no such `memory_budget`.
       ConcretizationTypeError: Python needs the value of an argument that is not static.
 
     >>> import pyjx as jax, pyjx.numpy as jnp
@@ -196,31 +205,35 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[Any] = True,
     >>> round(float(jax.grad(f)(1.0)), 4)
     0.36
     """
-    return _checkpoint(fun, prevent_cse, policy, static_argnums, static_argnames)
+    return _checkpoint(fun, prevent_cse, policy, static_argnums, static_argnames, memory_budget)
 
 
 def remat(fun: Callable[P, R], *, prevent_cse: bool | Sequence[Any] = True,
-          policy: Policy | None = None, static_argnums: int | tuple[int, ...] = ()
-          ) -> Callable[P, R]:
+          policy: Policy | None = None, static_argnums: int | tuple[int, ...] = (),
+          memory_budget: str | float | None = None) -> Callable[P, R]:
     """Another name of `checkpoint`.
 
     >>> import pyjx as jax
     >>> float(jax.grad(jax.remat(lambda x: x * x))(3.0))
     6.0
     """
-    return _checkpoint(fun, prevent_cse, policy, static_argnums, ())
+    return _checkpoint(fun, prevent_cse, policy, static_argnums, (), memory_budget)
 
 
 @guard
-def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Policy | None,
-                static_argnums: Any, static_argnames: str | Iterable[str]) -> Callable[..., Any]:
+def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Any,
+                static_argnums: Any, static_argnames: str | Iterable[str],
+                memory_budget: str | float | None) -> Callable[..., Any]:
     check_callable(fun)
     if policy is not None and not callable(policy):
         raise TypeError("checkpoint: policy must be None or a function, such as "
                         f"jax.checkpoint_policies.dots_saveable, got {policy!r}.")
     if policy in MAKERS:
-        raise TypeError(f"checkpoint: {policy.__name__} makes a policy and must be "  # type: ignore[union-attr]
-                        f"called, as in policy={policy.__name__}(...).")  # type: ignore[union-attr]
+        raise TypeError(f"checkpoint: {policy.__name__} makes a policy and must be "
+                        f"called, as in policy={policy.__name__}(...).")
+    if memory_budget is not None:
+        policy = Within(configuration.checked_budget(memory_budget, "checkpoint"),
+                        policy or everything_saveable, saving.within)
     static_argnums = _positions(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     parameters = parameters_of(fun) if names else None

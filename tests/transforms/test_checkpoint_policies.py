@@ -5,7 +5,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import ad_checkpoint
+from pyjx import ad_checkpoint, configuration
 from pyjx.ad_checkpoint import checkpoint_name, print_saved_residuals
 from pyjx.core.check import check_jaxpr
 from pyjx.engine.residuals import cut_jaxpr
@@ -322,3 +322,108 @@ def test_the_forward_pass_goes_on_with_what_is_saved(dtype):
         assert text.count("reduce_precision") == halves
     untouched = jax.checkpoint(f, policy=policies.nothing_saveable)
     assert "reduce_precision" not in str(jax.make_jaxpr(lambda x: jax.vjp(untouched, x))(x))
+
+
+# -- within a budget -------------------------------------------------------------------------------
+
+BIG = jnp.linspace(0, 1, 64 * 64, dtype="float32").reshape(64, 64)
+EACH = BIG.nbytes
+
+
+def unrolled(x):
+    for _ in range(6):
+        x = jnp.tanh(jnp.sin(x @ BIG)) + x
+    return jnp.sum(x**2)
+
+
+def in_a_loop(x):
+    x, tops = jax.lax.scan(lambda c, _: (jnp.tanh(jnp.sin(c @ BIG)) + c, c[0]), x, length=6)
+    return jnp.sum(x**2) + jnp.sum(jnp.sin(tops))
+
+
+def branched(x):
+    return jnp.sum(jax.lax.cond(x[0, 1] > 0, lambda x: jnp.sin(jnp.tanh(x @ x)),
+                                lambda x: jnp.cos(jnp.exp(x) @ x), jnp.sin(x)))
+
+
+def looped(x):
+    y = jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, jnp.sin(s[1])),
+                           (0, jax.lax.stop_gradient(x)))[1]
+    return jnp.sum(jnp.tanh(x @ x) * jnp.sin(y))
+
+
+def called(x):
+    inner = jax.checkpoint(lambda x: jnp.sin(jnp.tanh(x @ x)))
+    return jnp.sum(jax.jit(lambda x: jax.nn.softmax(jax.nn.gelu(inner(x) @ x)))(jnp.sin(x))[:, 0])
+
+
+def random(x):
+    for i in range(3):
+        kept = jax.random.bernoulli(jax.random.fold_in(jax.random.key(0), i), 0.5, x.shape)
+        x = jnp.where(kept, jnp.tanh(x @ x), 0)
+    return jnp.sum(x)
+
+
+def saved_bytes(f):
+    return sum(aval.size * aval.dtype.itemsize for aval, origin in saved_residuals(f, BIG)
+               if "the argument" not in origin and "constant" not in origin)
+
+
+def products(f):
+    """The arithmetic operations of the products in the gradient of a function."""
+    return sum(c.flops for c in jax.jit(jax.grad(f)).trace(BIG).cost().by_operation
+               if c.name == "dot_general")
+
+
+@pytest.mark.parametrize("f", [unrolled, in_a_loop, branched, looped, called, random])
+def test_saves_no_more_than_a_budget(f):
+    wanted = jax.grad(f)(BIG)
+    works = []
+    for share in (0.01, 1.1, 2.1, 4.1, 100):
+        lean = jax.checkpoint(f, memory_budget=int(share * EACH))
+        assert saved_bytes(lean) <= share * EACH
+        np.testing.assert_allclose(jax.grad(lean)(BIG), wanted, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(lean)))(BIG[None])[0], wanted,
+                                   rtol=1e-3, atol=1e-3)
+        works.append(products(lean))
+    assert works == sorted(works, reverse=True)
+    assert works[0] > works[-1] == products(f)
+
+
+def test_what_costs_most_is_saved():
+    found = origins(jax.checkpoint(unrolled, memory_budget=6 * EACH), BIG)
+    assert found.count("dot_general") >= 5 and {"sin", "cos"}.isdisjoint(found)
+
+
+def test_a_policy_bounds_what_is_saved():
+    lean = jax.checkpoint(unrolled, policy=policies.dots_saveable, memory_budget=3 * EACH)
+    assert origins(lean, BIG).count("dot_general") == 3 == saved_bytes(lean) / EACH
+    assert saved_bytes(jax.checkpoint(
+        unrolled, policy=policies.dots_saveable, memory_budget="1GiB")) == 6 * EACH
+
+
+def test_effects_are_had_once_within_a_budget():
+    seen = []
+
+    def f(x):
+        y = jnp.sin(x @ x)
+        jax.debug.callback(lambda y: seen.append(y), y.sum())
+        return jnp.sum(jnp.tanh(jnp.sin(y)))
+
+    jax.grad(jax.checkpoint(f, memory_budget=EACH))(BIG)
+    jax.effects_barrier()
+    assert len(seen) == 1
+    lean = jax.checkpoint(f, policy=policies.dots_saveable, memory_budget=1)
+    assert saved_bytes(lean) == 0
+
+
+def test_budgets_of_checkpoint_are_of_the_device():
+    with configuration.memory_limit(10 * EACH):
+        assert 0 < saved_bytes(jax.checkpoint(unrolled, memory_budget="65%")) <= 6.5 * EACH
+
+
+@pytest.mark.parametrize(("budget", "error"), [(0, ValueError), ("much", ValueError),
+                                               ([1], TypeError), (1.5, ValueError)])
+def test_no_such_budget_of_checkpoint(budget, error):
+    with pytest.raises(error, match="checkpoint: memory_budget is bytes"):
+        jax.remat(unrolled, memory_budget=budget)
