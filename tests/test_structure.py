@@ -127,9 +127,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 74 for words of flags, rules and misspelt options.
 # 2 for words of flags, rules and misspelt options.
 # 2 for names of arrays looked up once.
+# 117 for checkpoint within a memory budget, 1 more file(s).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 90_414),
-    (lambda: PATHS, 561),
+    (sources.code_lines, 90_531),
+    (lambda: PATHS, 562),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
