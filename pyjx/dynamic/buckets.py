@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -21,6 +22,7 @@ from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived
 from pyjx.core.dtypes import DType
+from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
@@ -30,7 +32,7 @@ from pyjx.core.symbolic.expressions import DimExpr
 from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import expressions_in, solve, variables_in
-from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.dynamic import control, indexed_parts  # noqa: F401  their rules
 from pyjx.dynamic.padded import SIZE, Padding, padded_jaxpr, sized_jaxpr
 from pyjx.engine.calls import call
@@ -44,7 +46,7 @@ from pyjx.runtime import dispatch, programs, signature
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.flag_checks import checks_results
-from pyjx.runtime.jit import JitSpec, Options, TracedCall, jit
+from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.placement import NO_REQUEST, Request
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding, partitions
 from pyjx.runtime.transfers import array_from_numpy, put_host
@@ -54,7 +56,7 @@ Policy = Any  # "pow2", an int, a sequence of ints, a function of a size, or a d
 Sizes = tuple[tuple[str, int], ...]
 
 SMALLEST = 8  # bucket of the policy "pow2"
-OFTEN = 512  # calls with one size, after which a program cuts its results, and nothing waits for it
+OUTSIDE = 1e-5  # seconds that a call takes longer where Python pads and cuts, than in one program
 MOST_QUESTIONS = 16  # of a function about its sizes, whose answers one trace rests on
 
 
@@ -106,7 +108,7 @@ class BucketUse(Record):
     Attributes:
       bounds: the largest size of each dimension, by name.
       sizes: those that it was called with.
-      calls: how often it was called.
+      calls: how often it was called, but for sizes that have a program of their own since.
       padding: the share of padding in its padded arguments, of all calls.
     """
 
@@ -128,9 +130,11 @@ class Bucket:
       closed: the padded program.
       source: the one with symbolic sizes.
       plans: calls, by sizes.
+      seconds: what its first call took, most of which is compiling.
     """
 
-    __slots__ = ("bounds", "closed", "plans", "run", "source")
+    __slots__ = ("bounds", "closed", "may_be_one", "name", "options", "plans", "run", "seconds",
+                 "source")
 
     def __init__(self, source: ClosedJaxpr, bounds: Sizes, name: str, request: Request,
                  options: Params) -> None:
@@ -138,6 +142,10 @@ class Bucket:
         self.bounds = bounds
         self.closed = closed = padded_jaxpr(source, bounds)
         self.plans = BoundedDict(programs.TRACES, "sizes in a bucket")
+        self.name = name
+        self.seconds = math.inf
+        self.options = options
+        self.may_be_one = not closed.effects and request is NO_REQUEST
         n = len(bounds)
         if request is not NO_REQUEST:
             request = request._replace(**{
@@ -148,8 +156,11 @@ class Bucket:
         out_tree = registry.flatten(closed.jaxpr.outvars)[1]
 
         def miss(*args: Any) -> Miss:
-            return dispatch.compile_and_run(closed, name, args, out_tree, request=request,
-                                            label=f"jit({name})", **options)
+            start = time.perf_counter()
+            found = dispatch.compile_and_run(closed, name, args, out_tree, request=request,
+                                             label=f"jit({name})", **options)
+            self.seconds = time.perf_counter() - start
+            return found
 
         self.run: Callable[..., Any] = dispatch.compiled_callable(name, miss, ("bucket", id(self)))
         if closed.effects:
@@ -166,18 +177,19 @@ class Bucket:
 class Plan:
     """A call of a bucket's program for some sizes: what is padded, and what is cut."""
 
-    __slots__ = ("bucket", "by_program", "calls", "cut", "pad", "sizes")
+    __slots__ = ("avals", "bucket", "calls", "cut", "pad", "sizes", "whole")
 
     def __init__(self, of: Bucket, sizes: Mapping[str, int]) -> None:
         self.bucket = of
-        self.by_program: Callable[..., list[Any]] | None = None
         self.calls = 0
+        self.whole: ClosedJaxpr | None = None
+        self.avals = [_sized(a, sizes) for a in of.source.in_avals]
         self.sizes = [array_from_numpy(np.asarray(n, SIZE), ShapedArray((), SIZE))
                       for n in sizes.values()]
         n = len(self.sizes)
         self.pad = [(i, padded.shape, a.dtype) for i, (a, padded) in enumerate(zip(
-            of.source.in_avals, of.closed.in_avals[n:], strict=True)) if _sized(a, sizes) is not a
-            and _sized(a, sizes).shape != padded.shape]
+            self.avals, of.closed.in_avals[n:], strict=True))
+            if getattr(a, "shape", ()) != getattr(padded, "shape", ())]
         self.cut = [(i, tuple(map(slice, own.shape)), own) for i, (a, padded) in enumerate(zip(
             of.source.out_avals, of.closed.out_avals, strict=True))
             if (own := _sized(a, sizes)).shape != getattr(padded, "shape", own.shape)]
@@ -190,16 +202,37 @@ class Plan:
             for i, shape, dtype in self.pad:
                 leaves[i] = padded_array(leaves[i], shape, dtype)
         outs = self.bucket.run(*self.sizes, *leaves)
-        if self.by_program is not None:
-            return self.by_program(*outs)
-        if self.calls == OFTEN and self.cut and all([
-                isinstance(x.sharding, SingleDeviceSharding) for x in outs]):
-            parts = {i: part for i, part, _ in self.cut}
-            self.by_program = jit(lambda *outs: [
-                x[parts[i]] if i in parts else x for i, x in enumerate(outs)])
         for i, part, aval in self.cut:
             outs[i] = cut_array(outs[i], part, aval)
         return outs
+
+    def earns_a_program(self, leaves: Sequence[Any]) -> bool:
+        """Whether calls of these sizes have taken longer than it takes to compile `in_one`."""
+        return (self.calls * OUTSIDE > self.bucket.seconds and self.bucket.may_be_one
+                and not any([isinstance(getattr(x, "sharding", None), NamedSharding)
+                             for x in leaves]))
+
+    def in_one(self, leaves: Sequence[Any], out_tree: TreeDef) -> Miss:
+        """A call of a program that pads, computes and cuts. Barriers keep what is computed as it is
+        for other sizes of the bucket, so that results stay the same to the last bit."""
+        of, padded = self.bucket, {i: args for i, *args in self.pad}
+
+        def fun(*leaves: Any) -> list[Any]:
+            given = [padded_array(x, *padded[i]) if i in padded else x
+                     for i, x in enumerate(leaves)]
+            outs = eval_jaxpr(of.closed.jaxpr, of.closed.consts,
+                              *lax.optimization_barrier((*self.sizes, *given)))
+            outs = list(lax.optimization_barrier(tuple(outs)))
+            for i, part, _ in self.cut:
+                outs[i] = outs[i][part]
+            return outs
+
+        if self.whole is None:
+            self.whole = trace_to_jaxpr(fun, self.avals, of.source.debug_info)
+        options = {**of.options, "donated": [
+            d and i not in padded for i, d in enumerate(of.options["donated"][len(self.sizes):])]}
+        return dispatch.compile_and_run(self.whole, of.name, leaves, out_tree,
+                                        label=f"jit({of.name})", **options)
 
 
 def uses(buckets: Iterable[Bucket]) -> list[BucketUse]:
@@ -437,9 +470,11 @@ class DynamicSpec(JitSpec):
             outs = dynamic_p.bind(*closed.consts, *leaves, jaxpr=consts_as_inputs(closed)
                                   if closed.consts else closed, sizes=planned.sizes,
                                   bounds=planned.plan.bucket.bounds, name=self.name)
+        elif planned.plan.earns_a_program(leaves):
+            return planned.plan.in_one(leaves, call.out_tree)
         else:
             outs = planned.plan(leaves)
-        return call.out_tree.unflatten(outs), None, False
+        return call.out_tree.unflatten(outs), None, True  # C++ is to ask again
 
     def planned(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> Planned | None:
         """How a call with such arguments is made; None where they are not padded."""

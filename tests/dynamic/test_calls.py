@@ -1,6 +1,7 @@
 """Functions jitted with `dynamic`: one program a bucket, under every transformation."""
 
 import copy
+import math
 import pickle
 import threading
 import time
@@ -298,18 +299,32 @@ def test_keys_static_and_donated_arguments_and_captured_arrays():
     np.testing.assert_array_equal(keys(some), jax.vmap(jax.random.uniform)(some))
 
 
-def test_a_program_cuts_the_results_of_sizes_that_are_called_often(monkeypatch):
-    monkeypatch.setattr(buckets, "OFTEN", 3)
-    fun = jax.jit(lambda x, k: (x * 2, x.sum(), jax.random.wrap_key_data(k)),
-                  dynamic={"x": ("n", None), "k": ("m", None)})
+def test_sizes_that_are_called_often_have_a_program_in_which_nothing_changes(monkeypatch):
+    calls = []
+    found = buckets.Plan.in_one
+    monkeypatch.setattr(buckets.Plan, "in_one", lambda self, *args: (
+        calls.append(self), found(self, *args))[1])
+    fun = jax.jit(lambda x, y: (jnp.tanh(x) / x.sum(), x @ x.T, y), dynamic={"x": ("n", None)},
+                  donate_argnames="y")
     for x in (rows(5), jax.device_put(rows(5), jax.devices()[0])):
-        for _ in range(6):
-            out, total, keys = fun(x, np.ones((2, 2), np.uint32))
-            np.testing.assert_array_equal(out, 2 * x)
-            assert out.committed == getattr(x, "committed", False) and keys.shape == (2,)
-            np.testing.assert_allclose(total, x.sum(), rtol=1e-5)
-    _, (_, plan, *_) = fun._jit_spec.padded.popitem()
-    assert plan.by_program is not None
+        before = fun(x, jnp.ones(3))
+        monkeypatch.setattr(buckets, "OUTSIDE", math.inf)
+        for _ in range(3):
+            y = jnp.ones(3)
+            after = fun(x, y)
+            assert y.is_deleted()
+            for a, b in zip(before, after, strict=True):
+                np.testing.assert_array_equal(a, b)
+                assert b.committed == getattr(x, "committed", False)
+        monkeypatch.setattr(buckets, "OUTSIDE", 0)
+    assert len(calls) == 2 and calls[0] is calls[1]  # C++ makes the other calls
+    gradient = jax.grad(lambda x: fun(x, jnp.ones(3))[1].sum())(rows(5))
+    np.testing.assert_allclose(gradient, 2 * np.tile(rows(5).sum(0), (5, 1)), rtol=1e-5)
+    monkeypatch.setattr(buckets, "OUTSIDE", math.inf)
+    fun = jax.jit(lambda k: jax.vmap(jax.random.uniform)(jax.random.wrap_key_data(k)),
+                  dynamic={"k": ("m", None)})
+    data = jax.random.key_data(jax.random.split(jax.random.key(0), 3))
+    assert np.array_equal(fun(data), fun(data)) and len(calls) == 3
 
 
 def test_callbacks_have_results_of_true_sizes():
