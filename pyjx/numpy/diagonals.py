@@ -13,6 +13,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dimensions import max_dim, min_dim
+from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, transpose
@@ -26,6 +27,7 @@ from pyjx.numpy.promotion import check_arraylike, convert, operands, strong
 from pyjx.numpy.ranges import arange
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
+from pyjx.transforms.custom_jvp import custom_jvp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -428,18 +430,44 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     return getitem(asarray(x), (Ellipsis, rows, columns))
 
 
+# Up to how many rows a matrix is made by padding: that counts no operations, so XLA's client runs
+# the program in the calling thread. Loops over what is padded take no vectors, if it is fused.
+_FEW_ROWS = 128
+
+
 @op_jit(static_argnames=("k",))
 def _diag_matrix(v: ArrayLike, k: int) -> Any:
+    aval = get_aval(v)
+    (n,) = aval.shape
+    if type(n) is not int or not n or any(entries_of(aval)):
+        return _selected(v, k)
+    return _spread(v, k) if n + abs(k) <= _FEW_ROWS else _selected_by_diagonal(v, k)
+
+
+def _selected(v: ArrayLike, k: int) -> Any:
+    size = get_aval(v).shape[0] + abs(k)
+    v = ops.pad(v, _zero_of(v), ((max(0, -k), max(0, k), 0),))
+    columns = broadcast_in_dim(v, (size, size), (0,))
+    return ops.select(_mask((size, size), k, "equal"), columns, full_aval(get_aval(columns), 0))
+
+
+def _spread(v: ArrayLike, k: int) -> Any:
+    """The rows in a row: elements of `v` with a row of zeros between any two."""
     n = get_aval(v).shape[0]
     size = n + abs(k)
-    zero = full_aval(get_aval(v).update(shape=(), sharding=None), 0)
-    v = ops.pad(v, zero, ((max(0, -k), max(0, k), 0),))
-    columns = broadcast_in_dim(v, (size, size), (0,))
-    return ops.select(_mask_of(size, k), columns, full_aval(get_aval(columns), 0))
+    before = k if k >= 0 else -k * size
+    after = size * size - before - n - (n - 1) * size
+    return ops.reshape(ops.pad(v, _zero_of(v), ((before, after, size),)), (size, size))
 
 
-def _mask_of(size: int, k: int) -> Any:
-    return _mask((size, size), k, "equal")
+def _zero_of(v: ArrayLike) -> Any:
+    return full_aval(get_aval(v).update(shape=(), sharding=None), 0)
+
+
+# Tangents are spread, so cotangents are read on the diagonal alone.
+_selected_by_diagonal = custom_jvp(_selected, nondiff_argnums=(1,))
+_selected_by_diagonal.defjvp(
+    lambda k, v, dv: (_selected_by_diagonal(*v, k), _spread(*dv, k)))
 
 
 def diag(v: ArrayLike, k: int = 0) -> Array:

@@ -177,14 +177,12 @@ def _divided(u: ArrayLike, v: Array) -> tuple[Any, Any]:
 # -- calculus --------------------------------------------------------------------------------------
 
 
-def _of_size(n: int) -> Any:
-    """What computes arrays of n elements: NumPy, if n is a number."""
-    return np if type(n) is int else jnp
-
-
 def _falling(top: int, count: int, m: int) -> Any:
     """k (k - 1) ... (k - m + 1) for the powers k from `top` down, `count` of them."""
-    powers = top - _of_size(count).arange(count) * 1.0
+    if type(count) is int and top ** m > np.iinfo(np.int32).max:
+        powers: Any = top - np.arange(count) * 1.0
+    else:  # XLA counts powers as it goes, where it would read others from memory
+        powers = top - jnp.arange(count)
     return math.prod([powers - i for i in range(m)])
 
 
@@ -248,10 +246,9 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
         return jnp.asarray(p)
     count = get_aval(p).shape[0]
     # The constant i is integrated m - 1 - i times more.
-    every = jnp.concatenate([p, jnp.broadcast_to(k, (m,))])
-    powers = _of_size(count).concatenate([_falling(count + m - 1, count, m),
-                             np.array([math.factorial(m - 1 - i) for i in range(m)], np.float64)])
-    return every / powers.astype(dtype_of(every))
+    rest = np.array([math.factorial(m - 1 - i) for i in range(m)], np.float64)
+    return jnp.concatenate([y / powers.astype(dtype_of(p)) for y, powers in (
+        (p, _falling(count + m - 1, count, m)), (jnp.broadcast_to(k, (m,)), rest))])
 
 
 # -- values and roots ------------------------------------------------------------------------------

@@ -6,8 +6,9 @@ Audio Electroacoust. 15 (1967), 70-73."""
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.avals import ShapedArray
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
 from pyjx.lazy import deferred
@@ -31,6 +33,8 @@ from pyjx.numpy.promotion import (
 from pyjx.numpy.ufuncs import as_array
 from pyjx.runtime.operations import body_of, op_jit
 from pyjx.scipy.special.operands import weak_as
+from pyjx.transforms.linearize import linear_transpose
+from pyjx.transforms.vmap import vmap
 
 signal = deferred("scipy.signal")  # windows by name need it, and it loads slowly
 
@@ -128,37 +132,22 @@ def _remover(kind: Any) -> Callable[[Array], Array]:
     return kind if callable(kind) else lambda x: detrend(x, type=kind)
 
 
-# In how many pieces a segment is read at most; more are gathered.
-_MOST_PIECES = 16
-
-
 def _segments(x: Array, size: int, step: int, count: int) -> Array:
-    """The segments that start `step` apart: (..., count, size). Each is some rows of `step`
-    elements, which are read whole."""
-    pieces = -(-size // step)
-    if pieces > _MOST_PIECES:
-        return x[..., np.arange(count)[:, None] * step + np.arange(size)]
-    rows = count + pieces - 1
-    x = x[..., :rows * step]
-    x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, rows * step - x.shape[-1])])
-    x = x.reshape(*x.shape[:-1], rows, step)
-    return jnp.concatenate([x[..., k:k + count, :] for k in range(pieces)], -1)[..., :size]
+    """The segments that start `step` apart: (..., count, size). XLA copies what lies together as
+    one, so they are slices of all rows in a row."""
+    *batch, n = x.shape
+    starts = jnp.arange(math.prod(batch))[:, None] * n + jnp.arange(count) * step
+    flat = x.reshape(-1)
+    parts = vmap(lambda start: lax.dynamic_slice_in_dim(flat, start, size))(starts.reshape(-1))
+    return parts.reshape(*batch, count, size)
 
 
 def _overlap_added(parts: Array, step: int) -> Array:
     """The sum of segments that start `step` apart, which `_segments` reads."""
-    count, size = parts.shape[-2:]
-    pieces, total = -(-size // step), size + (count - 1) * step
-    flat = parts.shape[:-2]
-    if pieces > _MOST_PIECES:
-        places = np.arange(count)[:, None] * step + np.arange(size)
-        return jnp.zeros((*flat, total), parts.dtype).at[..., places].add(parts)
-    border = [(0, 0)] * len(flat)
-    parts = jnp.pad(parts, [*border, (0, 0), (0, pieces * step - size)])
-    rows = reduce(jnp.add, [
-        jnp.pad(parts[..., k * step:(k + 1) * step], [*border, (k, pieces - 1 - k), (0, 0)])
-        for k in range(pieces)])
-    return rows.reshape(*flat, -1)[..., :total]
+    *batch, count, size = parts.shape
+    total = ShapedArray((*batch, size + (count - 1) * step), parts.dtype)
+    (added,) = linear_transpose(lambda x: _segments(x, size, step, count), total)(parts)
+    return added  # type: ignore[no-any-return]
 
 
 def _transforms(x: Array, window: ArrayLike, nperseg: int, noverlap: int, nfft: int, trend: Any,

@@ -27,6 +27,7 @@ from pyjx.lax.linalg.matrices import (
     product,
     spread_columns,
     spread_rows,
+    transposed,
     typed,
     weak_as_operands,
 )
@@ -67,6 +68,9 @@ def _jvp(primals: Values, tangents: Tangents, *, compute_left_eigenvectors: bool
     w, *found, v = eig_p.bind(x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
                               enable_eigvec_derivs=enable_eigvec_derivs, **params)
     dx = cast(dx, get_aval(w).dtype)
+    if not left and not right:  # the diagonal alone takes no product of matrices
+        terms = lax.mul(solve(v, dx), transposed(v))
+        return [w], [lax.reduce_sum(terms, (get_aval(terms).ndim - 1,))]
     inner = solve(v, product(dx, v))
     outs, douts = [w], [diagonal(inner)]
     if left:  # the right eigenvectors of the adjoint, whose eigenvalues are the conjugates
