@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import partial
 from typing import Any
 
 from pyjx import lax
@@ -127,12 +128,17 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
                           "The error arose in jax.scipy.special.bessel_jn argument `v`.")
     if n_iter < v + 1:
         raise ValueError(f"bessel_jn: expected n_iter > v, got n_iter={n_iter} and v={v}.")
+    return _orders(z, v, n_iter)
+
+
+@partial(custom_jvp, nondiff_argnums=(1, 2))
+def _orders(z: Array, v: int, n_iter: int) -> Array:
     zero = z == 0
-    safe = jnp.where(zero, 1, z)
+    inverse = 1 / jnp.where(zero, 1, z)
 
     def step(carry: Any, each: Any) -> Any:
         (above, this, norm), (twice, weight) = carry, each
-        below = twice / safe * this - above
+        below = twice * inverse * this - above
         norm = norm + weight * below
         # the recurrence grows: scaled down before it overflows
         scale = jnp.where(jnp.abs(below) > 1e20, 1e-20, 1).astype(z.dtype)
@@ -143,8 +149,16 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     each = [x.astype(z.dtype) for x in (2 * k, jnp.where(k == 1, 1, 2 * (k % 2)))]
     first = n_iter - v - 1  # of the steps whose values are kept
     carry, _ = lax.scan(lambda c, x: (step(c, x)[0], None), start, [x[:first] for x in each])
-    (_, _, norm), (values, scales) = lax.scan(step, carry, [x[first:] for x in each])
+    (_, _, norm), (values, scales) = lax.scan(step, carry, [x[first:] for x in each], unroll=v < 8)
     # what was scaled after a value was kept applies to that value too
     out = jnp.flip(values * lax.cumprod(scales, reverse=True), 0) / norm[None]
     at_zero = (jnp.arange(v + 1) == 0).reshape(v + 1, *[1] * z.ndim)
     return jnp.where(zero[None], at_zero.astype(z.dtype), out)
+
+
+@_orders.defjvp
+def _orders_jvp(v: int, n_iter: int, primals: Any, tangents: Any) -> tuple[Array, Array]:
+    # J_n' = (J_(n-1) - J_(n+1))/2, where J_(-1) = -J_1 (DLMF 10.6.1)
+    (z,), (dz,) = primals, tangents
+    y = _orders(z, v + 1, max(n_iter, v + 2))
+    return y[:-1], (jnp.concatenate([-y[1:2], y[:v]]) - y[1:]) / 2 * dz
