@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dimensions import max_dim, min_dim
+from pyjx.core.explicit import entries_of
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import is_concrete
 from pyjx.numpy import reductions, ufuncs
@@ -30,6 +32,8 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.numpy.sorting import searchsorted
 from pyjx.runtime.operations import body_of
+from pyjx.transforms.custom_jvp import custom_jvp
+from pyjx.transforms.custom_vmap import custom_vmap
 
 if TYPE_CHECKING:
     from pyjx.lax.contractions import PrecisionLike
@@ -243,9 +247,20 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
     return ufuncs.multiply(0.5, _sum(areas, axis + get_aval(areas).ndim - get_aval(y).ndim))
 
 
+# Above how many samples a second pass over them takes longer than a branch.
+_MANY = 1 << 12
+
+
 def _evenly_spaced(y: ArrayLike, dx: ArrayLike, axis: int) -> Any:
     """The integral of samples that are `dx` apart: all of them, but half of those at the ends."""
     y, dx = promote_dtypes(y, dx)
+    aval = get_aval(y)
+    plain = aval.dtype in (np.float32, np.float64) and not any(entries_of(aval))
+    many = plain and type(aval.size) is int and aval.size > _MANY
+    return ufuncs.multiply(dx, _in_one_pass(axis)(y) if many else _with_half_ends(y, axis))
+
+
+def _with_half_ends(y: ArrayLike, axis: int) -> Any:
     shape, dtype = get_aval(y).shape, get_aval(y).dtype
     place = lax.broadcasted_iota(np.int32, shape, axis)
     last = np.int32(max(shape[axis] - 1, 0))
@@ -254,7 +269,27 @@ def _evenly_spaced(y: ArrayLike, dx: ArrayLike, axis: int) -> Any:
     weights = ufuncs.where(end, literal(0.5, dtype), literal(1.0, dtype))
     halved = ufuncs.multiply(y, weights) if len(shape) > 1 else \
         ufuncs.where(end, ufuncs.multiply(0.5, y), y)
-    return ufuncs.multiply(dx, _sum(halved, axis))
+    return _sum(halved, axis)
+
+
+@cache
+def _in_one_pass(axis: int) -> Callable[[Any], Any]:
+    """`_with_half_ends` as a sum less half of the ends, which XLA's CPU compiler makes in one pass;
+    the other is taken where sums overflow or are not finite."""
+    def less_half_ends(y: Array) -> Any:
+        total = lax.reduce_sum(y, (axis,))
+        first, last = (lax.index_in_dim(y, i, axis, keepdims=False) for i in (0, -1))
+        out = lax.sub(total, ufuncs.add(ufuncs.multiply(0.5, first), ufuncs.multiply(0.5, last)))
+        finite = lax.is_finite(total)
+        return lax.cond(lax.reduce_and(finite, range(get_aval(finite).ndim)), lambda: out,
+                        lambda: lax.select(finite, out, _with_half_ends(y, axis)))
+
+    of_batch = custom_vmap(less_half_ends)  # one branch for all
+    of_batch.def_vmap(lambda size, batched, y: (_in_one_pass(axis + 1)(y), True))
+    either = custom_jvp(lambda y: lax.platform_dependent(
+        y, cpu=of_batch, default=lambda y: _with_half_ends(y, axis)))
+    either.defjvp(lambda y, dy: (either(*y), _with_half_ends(dy[0], axis)))
+    return either
 
 
 def _distances(x: ArrayLike, axis: int, ndim: int) -> Any:

@@ -272,6 +272,11 @@ def test_matrices():
         check(jnp.diag(x[0], k), np.diag(x[0], k))
         check(jnp.diag(x[0, 0], k), np.diag(x[0, 0], k))
         check(jnp.diagflat(x[0, :2, :2], k), np.diagflat(x[0, :2, :2], k))
+        for n in (1, 3, 150):  # few rows are padded, many selected
+            v, ct = np.arange(1.0, n + 1), np.arange(float(n + abs(k)) ** 2).reshape(n + abs(k), -1)
+            out, pullback = jax.vjp(lambda v, k=k: jnp.diag(v, k), v)
+            np.testing.assert_array_equal(out, np.diag(v, k))
+            np.testing.assert_array_equal(pullback(jnp.asarray(ct))[0], np.diag(ct, k))
     with jax.enable_x64(True):
         for k in (2**31, 2**33, -(2**33)):
             check(jnp.tril(x, k), np.tril(x, k))

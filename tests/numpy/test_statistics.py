@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -331,6 +333,22 @@ def test_one_row_is_one_observation(name, rowvar):
     for x, y in ((row.T, row[0]), (row.T, row.T)):
         want = getattr(np, name)(x, y, rowvar=False)
         np.testing.assert_allclose(getattr(jnp, name)(x, y, rowvar=False), want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape, axis", [((5000,), 0), ((2, 2500), 1), ((2500, 2), 0)])
+def test_trapezoid_of_many_samples(shape, axis):
+    """A sum less half of the ends, unless that overflows or is not finite."""
+    for value, places in itertools.product([2.5, np.inf, -np.inf, np.nan, 3e38], [0, -1, 7]):
+        y = np.ones(shape, np.float32)
+        np.moveaxis(y, axis, 0)[places] = value
+        np.moveaxis(y, axis, 0)[9:12] = -1e36
+        want = np.trapezoid(y.astype(np.float64), axis=axis).astype(np.float32)
+        np.testing.assert_allclose(jnp.trapezoid(y, axis=axis), want, rtol=1e-6)
+        both = jax.vmap(lambda y: jnp.trapezoid(y, axis=axis))(np.stack([y, np.ones_like(y)]))
+        np.testing.assert_allclose(both, np.stack([want, np.full_like(want, shape[axis] - 1)]),
+                                   rtol=1e-6)
+        slopes = jnp.moveaxis(jax.grad(lambda y: jnp.trapezoid(y, axis=axis).sum())(y), axis, 0)
+        assert (slopes[1:-1] == 1).all() and (slopes[0] == 0.5).all() and (slopes[-1] == 0.5).all()
 
 
 def test_trapezoid_of_complex_and_of_large_samples():

@@ -89,8 +89,8 @@ def _det_jvp(primals: Values, tangents: Values) -> tuple[Value, Tangent]:
     factored = lu(x)
     out = lax.mul(*_products_of(factored))
     *factored, turned = factors_with_rank_p.bind(x, *factored)
-    batch = range(get_aval(turned).ndim)
-    dx = lax.select(lax.broadcast_in_dim(turned, get_aval(x).shape, batch), _reflected(dx), dx)
+    all_turned = lax.reduce_or(turned, range(get_aval(turned).ndim))  # or none
+    dx = lax.cond(all_turned, _reflected, lambda dx: dx, dx)
     factors, _, order = factored
     aval = get_aval(factors)
     others, last = _products_of(factored)
