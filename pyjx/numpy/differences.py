@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -272,7 +271,6 @@ def _with_half_ends(y: ArrayLike, axis: int) -> Any:
     return _sum(halved, axis)
 
 
-@cache
 def _in_one_pass(axis: int) -> Callable[[Any], Any]:
     """`_with_half_ends` as a sum less half of the ends, which XLA's CPU compiler makes in one pass;
     the other is taken where sums overflow or are not finite."""
