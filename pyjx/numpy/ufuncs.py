@@ -329,10 +329,19 @@ def _float_floor_divide(x: ArrayLike, y: Array) -> Any:
     return ops.round(_less_one(ops.div(whole, y), _wrong_sign(rem, y)))
 
 
+def _exponent(y: Any) -> int | None:
+    """k where an integer is the constant 2**k: programs shift by it, and keep its lower bits."""
+    if is_scalar_constant(y) and y > 0 and not int(y) & int(y) - 1:
+        return int(y).bit_length() - 1
+    return None
+
+
 def int_floor_divide(x: ArrayLike, y: Any) -> Any:
-    div = ops.div(x, y)
     if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
-        return div
+        return ops.div(x, y)
+    if (exponent := _exponent(y)) is not None:
+        return ops.shift_right_arithmetic(x, constant_like(x, exponent))
+    div = ops.div(x, y)
     if is_scalar_constant(y):
         return _less_one(div, _wrong_sign(ops.rem(x, y), y))
     inexact = ops.ne(ops.mul(div, y), x)  # no second division
@@ -351,6 +360,8 @@ def _remainder(x: ArrayLike, y: Array) -> Any:
         rem = ops.rem(x, y)
         return ops.select(_wrong_sign(rem, y), ops.add(rem, y), rem)
     unsigned = dtypes.issubdtype(dtype_of(x), np.unsignedinteger)
+    if not unsigned and (exponent := _exponent(y)) is not None:
+        return ops.bitwise_and(x, constant_like(x, (1 << exponent) - 1))
     if is_scalar_constant(y):
         y = _nonzero_divisor(y)
         rem = ops.rem(x, y)

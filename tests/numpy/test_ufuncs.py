@@ -184,6 +184,21 @@ def test_integer_division_by_zero():
         assert jnp.floor_divide(x, zero).tolist() == [-2, -2, -1]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8"])
+@pytest.mark.parametrize("divisor", [1, 2, 64, np.int8(4)])
+def test_programs_divide_by_powers_of_two_without_a_division(dtype, divisor):
+    """Whose fused chains, as of a binary search, take XLA minutes."""
+    info = np.iinfo(dtype)
+    x = np.unique(np.array([info.min, info.min + 1, 0, 1, 63, 64, info.max,
+                            *(range(-65, 0) if info.min else ())], dtype))
+    f = jax.jit(lambda x: (x // divisor, *jnp.divmod(x, divisor), x % divisor))
+    quotient, other, rest, again = f(x)
+    assert quotient.tolist() == other.tolist() == [int(i) // int(divisor) for i in x]
+    assert rest.tolist() == again.tolist() == [int(i) % int(divisor) for i in x]
+    assert quotient.dtype == rest.dtype == jnp.result_type(dtype, divisor)
+    assert info.min == 0 or not {"div", "rem"} & {str(e.primitive) for e in f.trace(x).jaxpr.eqns}
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
 def test_sinc_at_whole_numbers_and_infinity(dtype):
     x = jnp.array([1, 2, -3, 100, np.inf, -np.inf], dtype)
