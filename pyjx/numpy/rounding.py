@@ -14,6 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lax.nary import coefficient
 from pyjx.numpy.dispatch import alias
+from pyjx.numpy.division import int_floor_divide
 from pyjx.numpy.operands import (
     as_bool,
     constant_like,
@@ -23,7 +24,7 @@ from pyjx.numpy.operands import (
     is_inexact,
 )
 from pyjx.numpy.promotion import convert, operands
-from pyjx.numpy.ufuncs import as_array, as_default_float, int_floor_divide
+from pyjx.numpy.ufuncs import as_array, as_default_float
 from pyjx.runtime.operations import op_jit
 
 

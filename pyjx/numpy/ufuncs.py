@@ -16,7 +16,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.core.scalars import is_scalar_constant, scalar_constant
+from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.explicit import number_beside
 from pyjx.engine.primitives import stands_for_constant
@@ -33,6 +33,7 @@ from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, s
 from pyjx.lax.elementwise import add_p, div_p, mul_p, sub_p
 from pyjx.lax.nary import coefficient, stretch
 from pyjx.numpy.dispatch import alias
+from pyjx.numpy.division import floor_quotient, floor_remainder, nonzero_divisor
 from pyjx.numpy.operands import (
     as_bool,
     constant_like,
@@ -304,80 +305,6 @@ def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
 divide = alias("divide", true_divide)
 
 
-def _wrong_sign(rem: ArrayLike, y: Array) -> Any:
-    """Where the remainder of truncated division is not 0 and has not the sign of the divisor."""
-    zero = constant_like(rem, 0)
-    if is_scalar_constant(y) and y:
-        return ops.gt(rem, zero) if y < 0 else ops.lt(rem, zero)
-    signs = (ops.ne(ops.sign(rem), ops.sign(y)) if is_inexact(rem)
-             else ops.lt(ops.bitwise_xor(rem, y), zero))
-    return ops.bitwise_and(ops.ne(rem, zero), signs)
-
-
-def _less_one(x: ArrayLike, where: ArrayLike | None) -> Any:
-    return ops.select(where, ops.sub(x, constant_like(x, 1)), x)
-
-
-def _float_floor_divide(x: ArrayLike, y: Array) -> Any:
-    """With r = fmod(x, y), (x - r) / y is a whole number up to rounding."""
-    rem = ops.rem(x, y)
-    whole = ops.sub(x, rem)
-    if not is_scalar_constant(y) or y == 0:
-        shape = get_aval(rem).shape
-        by_zero = stretch(ops.eq(y, constant_like(y, 0)), shape)
-        whole = ops.select(by_zero, stretch(x, shape), whole)
-    return ops.round(_less_one(ops.div(whole, y), _wrong_sign(rem, y)))
-
-
-def _exponent(y: Any) -> int | None:
-    """k where an integer is the constant 2**k: programs shift by it, and keep its lower bits."""
-    if is_scalar_constant(y) and y > 0 and not int(y) & int(y) - 1:
-        return int(y).bit_length() - 1
-    return None
-
-
-def int_floor_divide(x: ArrayLike, y: Any) -> Any:
-    if dtypes.issubdtype(dtype_of(x), np.unsignedinteger):
-        return ops.div(x, y)
-    if (exponent := _exponent(y)) is not None:
-        return ops.shift_right_arithmetic(x, constant_like(x, exponent))
-    div = ops.div(x, y)
-    if is_scalar_constant(y):
-        return _less_one(div, _wrong_sign(ops.rem(x, y), y))
-    inexact = ops.ne(ops.mul(div, y), x)  # no second division
-    return _less_one(div, ops.bitwise_and(inexact, ops.ne(ops.sign(x), ops.sign(y))))
-
-
-def _nonzero_divisor(y: ArrayLike) -> Any:
-    """Integers with 1 in place of 0, so that the remainder is 0."""
-    if is_scalar_constant(y):
-        return y if y else constant_like(y, 1)
-    return ops.select(ops.eq(y, constant_like(y, 0)), filled_like(y, 1), y)
-
-
-def _remainder(x: ArrayLike, y: Array) -> Any:
-    if is_inexact(x):
-        rem = ops.rem(x, y)
-        return ops.select(_wrong_sign(rem, y), ops.add(rem, y), rem)
-    unsigned = dtypes.issubdtype(dtype_of(x), np.unsignedinteger)
-    if not unsigned and (exponent := _exponent(y)) is not None:
-        return ops.bitwise_and(x, constant_like(x, (1 << exponent) - 1))
-    if is_scalar_constant(y):
-        y = _nonzero_divisor(y)
-        rem = ops.rem(x, y)
-    else:  # which takes less than XLA's remainder, and shares the division with the quotient
-        rem = ops.sub(x, ops.mul(ops.div(x, y), y))
-    if not unsigned:
-        rem = ops.select(_wrong_sign(rem, y), ops.add(rem, y), rem)
-    if is_scalar_constant(y):
-        return rem
-    return ops.select(ops.eq(y, constant_like(y, 0)), filled_like(rem, 0), rem)
-
-
-def _floor_divide(x: Array, y: Array) -> Any:
-    return _float_floor_divide(x, y) if is_inexact(x) else int_floor_divide(x, y)
-
-
 def _check_not_complex(name: str, x: ArrayLike) -> None:
     if is_complex(x):
         raise TypeError(f"{name} does not support complex-valued inputs: it does not accept dtype "
@@ -394,7 +321,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x, y = promote_args_numeric("floor_divide", x1, x2)
     _check_not_complex("floor_divide", x)
-    return _floor_divide(x, y)
+    return floor_quotient(x, y)
 
 
 @op_jit
@@ -407,7 +334,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x, y = promote_args_numeric("remainder", x1, x2)
     _check_not_complex("remainder", x)
-    return _remainder(x, y)
+    return floor_remainder(x, y)
 
 
 mod = alias("mod", remainder)
@@ -426,7 +353,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """
     x, y = promote_args_numeric("divmod", x1, x2)
     _check_not_complex("divmod", x)
-    return _floor_divide(x, y), _remainder(x, y)
+    return floor_quotient(x, y), floor_remainder(x, y)
 
 
 @op_jit
@@ -438,7 +365,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     [1, -1]
     """
     x, y = promote_args_numeric("fmod", x1, x2)
-    return ops.rem(x, _nonzero_divisor(y) if is_integer(x) else y)
+    return ops.rem(x, nonzero_divisor(y) if is_integer(x) else y)
 
 
 @universal(1)
