@@ -154,7 +154,7 @@ _CURES = {
     "sqrt": "Keep its operand from being negative",
     "rsqrt": "Keep its operand positive",
     "div": "Keep its divisor from 0",
-    "mul": "0 times inf is nan",
+    "mul": "0 times inf is nan: what='inf' finds what made the factor infinite",
     "pow": "Keep its base positive",
     "exp": "Take the largest element off its operand before, as jax.nn.softmax and logsumexp do",
     "reduce_sum": "The sum leaves the range of its type: add up in a wider one, by dtype=",
