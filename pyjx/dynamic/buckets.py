@@ -177,7 +177,7 @@ class Bucket:
 class Plan:
     """A call of a bucket's program for some sizes: what is padded, and what is cut."""
 
-    __slots__ = ("avals", "bucket", "calls", "cut", "pad", "sizes", "whole")
+    __slots__ = ("avals", "bucket", "calls", "cut", "donated", "pad", "sizes", "whole")
 
     def __init__(self, of: Bucket, sizes: Mapping[str, int]) -> None:
         self.bucket = of
@@ -190,6 +190,7 @@ class Plan:
         self.pad = [(i, padded.shape, a.dtype) for i, (a, padded) in enumerate(zip(
             self.avals, of.closed.in_avals[n:], strict=True))
             if getattr(a, "shape", ()) != getattr(padded, "shape", ())]
+        self.donated = of.options["donated"][n:]
         self.cut = [(i, tuple(map(slice, own.shape)), own) for i, (a, padded) in enumerate(zip(
             of.source.out_avals, of.closed.out_avals, strict=True))
             if (own := _sized(a, sizes)).shape != getattr(padded, "shape", own.shape)]
@@ -197,11 +198,15 @@ class Plan:
     def __call__(self, leaves: Sequence[Any]) -> Any:
         """The results on flat arguments."""
         self.calls += 1
+        given = leaves
         if self.pad:
             leaves = list(leaves)
             for i, shape, dtype in self.pad:
                 leaves[i] = padded_array(leaves[i], shape, dtype)
         outs = self.bucket.run(*self.sizes, *leaves)
+        for i, *_ in self.pad if any(self.donated) else ():
+            if self.donated[i] and type(given[i]) is ArrayImpl:
+                given[i].delete()  # as the others are that are donated
         for i, part, aval in self.cut:
             outs[i] = cut_array(outs[i], part, aval)
         return outs
@@ -229,8 +234,7 @@ class Plan:
 
         if self.whole is None:
             self.whole = trace_to_jaxpr(fun, self.avals, of.source.debug_info)
-        options = {**of.options, "donated": [
-            d and i not in padded for i, d in enumerate(of.options["donated"][len(self.sizes):])]}
+        options = {**of.options, "donated": self.donated}
         return dispatch.compile_and_run(self.whole, of.name, leaves, out_tree,
                                         label=f"jit({of.name})", **options)
 
@@ -240,14 +244,15 @@ def uses(buckets: Iterable[Bucket]) -> list[BucketUse]:
     found = []
     for of in buckets:
         true = full = calls = 0
-        for sizes, plan in of.plans.items():
+        plans = of.plans.copy()  # calls in other threads may add to them
+        for sizes, plan in plans.items():
             calls += plan.calls
             for aval, padded in zip(of.source.in_avals, of.closed.in_avals[len(of.bounds):],
                                     strict=True):
                 if (own := _sized(aval, dict(sizes))) is not aval:
                     true += plan.calls * own.size
                     full += plan.calls * padded.size
-        found.append(BucketUse(dict(of.bounds), tuple(map(dict, of.plans)), calls,
+        found.append(BucketUse(dict(of.bounds), tuple(map(dict, plans)), calls,
                                1 - true / full if full else 0.0))
     return found
 
@@ -397,7 +402,7 @@ class Calls(BoundedDict):
         self.traced.clear()
 
     def buckets(self) -> list[BucketUse]:
-        found = [planned.plan.bucket for planned in self.values() if planned is not None]
+        found = [planned.plan.bucket for planned in self.copy().values() if planned is not None]
         return uses(dict.fromkeys(found))
 
 
@@ -633,6 +638,10 @@ class DynamicSpec(JitSpec):
         symbolic = list(avals)
         for name, spec in self.dims.items():
             for i, dims in self._spread(name, spec, kwargs.get(name, ()), avals):
+                if dims is not None and not isinstance(avals[i], ShapedArray):
+                    raise TypeError(f"jit: dynamic names {name!r}, which holds {avals[i]}. A "
+                                    "reference keeps its size: leave it out of `dynamic`, or give "
+                                    "an array.")
                 if dims is not None:
                     symbolic[i] = avals[i].update(
                         shape=named_shape(scope, name, dims, avals[i].shape))

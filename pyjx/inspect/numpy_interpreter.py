@@ -157,8 +157,17 @@ def _controlled(eqn: JaxprEqn, operands: list[Any], account: Account) -> list[An
         rows.append(outs[n:])
     if eqn.params.get("reverse"):
         rows.reverse()
-    return [*carry, *[np.stack([row[k] for row in rows]) if rows else np.zeros(v.aval.shape)
+    return [*carry, *[_stacked([row[k] for row in rows], v.aval)
                       for k, v in enumerate(eqn.outvars[n:])]]
+
+
+def _stacked(rows: Sequence[Any], aval: Any) -> Any:
+    """What the iterations of a loop give, as one array; of keys it is no array of NumPy's."""
+    if not rows:
+        return np.zeros(aval.shape)
+    if dtypes.is_extended(aval.dtype):
+        return lax.concatenate([lax.expand_dims(row, (0,)) for row in rows], 0)
+    return np.stack(rows)
 
 
 # ---- operations ---------------------------------------------------------------------------
@@ -176,8 +185,11 @@ def _plain(function: Rule) -> Rule:
 
 def _div(x: Any, y: Any, **_: Any) -> Any:
     if np.issubdtype(x.dtype, np.integer):
-        safe = np.where(y == 0, 1, y)
-        return np.where(y == 0, -1, np.sign(x) * np.sign(safe) * (np.abs(x) // np.abs(safe)))
+        safe = np.where(y == 0, x.dtype.type(1), y)
+        with np.errstate(over="ignore"):  # the least integer by -1 is itself
+            found = x // safe
+            found += (found * safe != x) & ((x < 0) != (safe < 0))  # which was rounded down
+        return np.where(y == 0, ~x.dtype.type(0), found)
     return x / y
 
 

@@ -216,9 +216,11 @@ class _Commands(Tries):
             try:
                 said, _ = process.communicate(timeout=seconds)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
-                process.communicate()
                 return Outcome("time")
+            finally:
+                if process.returncode is None:
+                    os.killpg(process.pid, 9)
+                    process.communicate()
         status = process.returncode
         if status in (126, 127) and self.count == 1:  # of the shell, which cannot start it
             raise CommandNotFoundError(

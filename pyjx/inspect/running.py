@@ -312,7 +312,7 @@ def compared(ours: Any, theirs: Any, spread: float = 0.0) -> tuple[bool, float, 
         differ = a != b.astype(a.dtype)
         wide = np.abs(a.astype(np.float64) - b.astype(np.float64))
         found = float(wide.max(initial=0.0))
-        return not differ.any() or found <= spread, found, spread
+        return not differ.any() or (spread > 0 and found <= spread), found, spread
     with np.errstate(all="ignore"):
         b = b.astype(a.dtype)  # with what overflows in that type
     kind = np.complex128 if dtypes.issubdtype(a.dtype, np.complexfloating) else np.float64

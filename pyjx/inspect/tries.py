@@ -93,8 +93,7 @@ class Tries:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._server.pid, signal.SIGKILL)
+        self._server.terminate()  # which ends what is being tried, too
         self._server.wait()
         self._server.stdin.close()
         self._server.stdout.close()
@@ -118,7 +117,8 @@ class Tries:
 
 
 def serve() -> None:
-    """Answer the requests that come until there are no more."""
+    """Answer the requests that come until there are no more, or the process is told to end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     for name in ("as_jax", "numpy", "nn", "random", "runtime.lower", "runtime.compile", "viewer",
                  "inspect.numpy_interpreter", "extend.core.primitives"):
@@ -140,13 +140,15 @@ def _tried(source: str, args: list[Any], fails: bytes | None, how: str, seconds:
         if not pid:
             os.close(reads)
             _child(source, args, fails, how, memory, writes, words.fileno())
-        os.close(writes)
-        with contextlib.suppress(OSError):
-            os.setpgid(pid, pid)  # the child does so, too: whoever is first
-        with os.fdopen(reads, "rb") as pipe:
-            answer, late = _read(pipe, seconds, running)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
+        try:
+            os.close(writes)
+            with contextlib.suppress(OSError):
+                os.setpgid(pid, pid)  # the child does so, too: whoever is first
+            with os.fdopen(reads, "rb") as pipe:
+                answer, late = _read(pipe, seconds, running)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
         words.seek(0)
         said = words.read().decode(errors="replace")[-_WORDS:]
@@ -184,6 +186,7 @@ def _read(pipe: BinaryIO, seconds: float, running: float) -> tuple[bytes, str]:
 def _child(source: str, args: list[Any], fails: bytes | None, how: str, memory: int, out: int,
            words: int) -> None:
     """The process of a try, which does not return."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
     for descriptor in (1, 2):

@@ -327,6 +327,22 @@ def test_sizes_that_are_called_often_have_a_program_in_which_nothing_changes(mon
     assert np.array_equal(fun(data), fun(data)) and len(calls) == 3
 
 
+@pytest.mark.parametrize("outside", [0, math.inf])
+@pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")
+def test_donated_arguments_are_gone_whatever_their_size(monkeypatch, outside):
+    monkeypatch.setattr(buckets, "OUTSIDE", outside)
+    fun = jax.jit(lambda x, y: (x + 1, y.sum()), dynamic={"x": ("n",)}, donate_argnums=0)
+    for n in (5, 8, 5, 5):
+        x, y = jnp.ones(n), jnp.ones(n)
+        assert fun(x, y)[0].sum() == 2 * n
+        assert x.is_deleted() and not y.is_deleted()
+
+
+def test_references_are_refused_by_name():
+    with pytest.raises(TypeError, match=r"names 'r', which holds Ref\{float32\[3\]\}"):
+        jax.jit(lambda r: r[...] + 1, dynamic={"r": ("n",)})(jax.new_ref(jnp.ones(3)))
+
+
 def test_callbacks_have_results_of_true_sizes():
     fun = jax.jit(lambda x: jax.pure_callback(lambda v: np.ones(len(v) - 1, "f"), x, x),
                   dynamic={"x": ("n",)})

@@ -11,7 +11,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from lowering import rules
 from pyjx import inspect, lax
-from pyjx.inspect import deviations
+from pyjx.inspect import deviations, running
 from tests.oracle import programs
 from tests.oracle.values import Gen
 
@@ -224,6 +224,32 @@ def test_tangents_of_integers_and_dead_operations():
 
     f.defvjp(lambda x: (f(x), x), lambda x, g: (g,))
     assert inspect.compare(lambda x: jax.jvp(lambda x: (f(x), x * 2)[1], (x,), (x,)), X)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32"])
+def test_numpy_divides_integers_as_xla_does(dtype):
+    info = np.iinfo(dtype)
+    values = np.unique(np.array([info.min, info.max, info.max // 2, *range(8), 100], dtype))
+    if info.min:
+        values = np.concatenate([values, -values[1:]])
+    x, y = (a.ravel() for a in np.meshgrid(values, values))
+    assert inspect.check(inspect.trace(lax.div, x, y), "numpy-float64", [x, y])
+    program = inspect.trace(lambda x, y: (x // y, x % y), x, y)
+    assert inspect.check(program, "numpy-float64", [x, y])
+
+
+def test_wide_integers_that_differ_by_one_differ():
+    a = np.array([2**60, 2**63 - 9])
+    assert running.compared(a, a)[0] and not running.compared(a, a + 1)[0]
+    assert not running.compared(a.astype("uint64"), a.astype("uint64") + np.uint64(1))[0]
+
+
+def test_loops_that_give_keys_are_checked():
+    def split(x):
+        return lax.scan(lambda k, _: (jax.random.fold_in(k, 1), k), jax.random.key(0), x)[1]
+
+    program = inspect.trace(lambda x: jax.random.key_data(split(x)), np.ones(3, "f"))
+    assert inspect.check(program, "numpy-float64")
 
 
 def test_integers_that_become_numbers_are_divided_as_such():

@@ -5,6 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from emit_hlo.arguments import UsageError, parse
 from pyjx import inspect, lax
+from pyjx.inspect import reducing, tries
 from pyjx.inspect.python_text import array_text
 from tests.wrong import plants
 
@@ -150,3 +154,43 @@ def test_texts_of_arrays_give_their_bits(values):
 def test_the_command_does_nothing_besides():
     with pytest.raises(UsageError, match="--reduce writes the program that it finds"):
         parse(["pyjx.numpy:sin", "f32[2]", "--reduce", "crash", "--run=3"])
+
+
+def waited_for(found):
+    """What `found` gives as soon as that is true."""
+    end = time.monotonic() + 60
+    while not (value := found()):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return value
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_no_process_is_left_where_a_try_is_broken_off():
+    def run():
+        with pytest.raises((EOFError, OSError, ValueError)):
+            server.run("while True: pass", [X], 1000.0, 1000.0)
+
+    with tries.Tries(None, 1 << 34) as server:
+        pid = server._server.pid
+        broken = threading.Thread(target=run)
+        broken.start()
+        child = waited_for(Path(f"/proc/{pid}/task/{pid}/children").read_text).split()[0]
+    broken.join()
+    waited_for(lambda: not Path("/proc", child).exists())
+
+
+def test_no_command_is_left_that_is_broken_off(monkeypatch):
+    started = []
+    wait = subprocess.Popen.communicate
+
+    def broken_off(process, timeout=None):
+        if not started:
+            started.append(process)
+            raise KeyboardInterrupt
+        return wait(process, timeout=timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        reducing._Commands("sleep 1000; true", 1 << 34).run("", [X], 1000.0, 1000.0)
+    assert started[0].returncode == -signal.SIGKILL
