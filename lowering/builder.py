@@ -107,7 +107,7 @@ class Block:
 
     def with_region(
         self, head: str, params: Sequence[Any], body: Callable[..., Any], tail: str,
-        count: int, terminator: str = "stablehlo.return",
+        count: int,
     ) -> list[str]:
         """Append an operation in generic form with one region.
 
@@ -122,7 +122,7 @@ class Block:
         with self.region():
             outs, avals = body(*names)
             values = f" {', '.join(outs)} : {tensor_types(avals)}" if outs else ""
-            self.raw(f"{terminator}{values}")
+            self.raw(f"stablehlo.return{values}")
         self.raw(f"}}) {tail}")
         return results[1]  # type: ignore[return-value]
 

@@ -359,9 +359,9 @@ def _dot(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> Any:
 # -- control flow ----------------------------------------------------------------------------------
 
 
-def _yielded(k: Kernel, names: Sequence[str], avals: Sequence[Any], op: str = "scf.yield") -> None:
+def _yielded(k: Kernel, names: Sequence[str], avals: Sequence[Any]) -> None:
     types = ", ".join(map(type_of, avals))
-    k.raw(f"{op} {', '.join(names)} : {types}" if names else op)
+    k.raw(f"scf.yield {', '.join(names)} : {types}" if names else "scf.yield")
 
 
 def _results(k: Kernel, count: int) -> tuple[str, list[str]]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pyjx.lazy import directory, refuse
 from pyjx.runtime import backends
+from pyjx.runtime.sharding import prime_factors
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
 
@@ -190,22 +191,12 @@ def _along_torus(torus: Devices, mesh_shape: Shape, may_split: bool) -> Devices:
 
 def _split_torus(torus: Devices, mesh_shape: Shape) -> Devices:
     """The same with the axes of the torus cut into their prime factors."""
-    factors = [f for n in torus.shape for f in _factors(n)]
+    factors = [f for n in torus.shape for f in prime_factors(n) or [1]]
     split = torus.reshape(factors)
     if split.shape == torus.shape:
         raise NotImplementedError(f"A mesh of shape {mesh_shape} does not fit a torus of shape "
                                   f"{torus.shape}.")
     return _along_torus(split, mesh_shape, may_split=False)
-
-
-def _factors(n: int) -> list[int]:
-    found, d = [], 2
-    while n > 1:
-        while n % d == 0:
-            found.append(d)
-            n //= d
-        d += 1
-    return found or [1]
 
 
 __dir__ = directory(__name__, __all__)

@@ -36,7 +36,7 @@ from pyjx.inspect.straight import changed, repeatable, straight, stretch, traced
 from pyjx.parallel.calls import ordered
 
 # What gives each element of its operand, and none besides: it has a bad one where that has.
-_SAME = frozenset(["broadcast_in_dim", "copy", "copy_p", "expand_dims", "name", "reshape", "rev",
+_SAME = frozenset(["broadcast_in_dim", "copy", "name", "reshape", "rev",
                    "squeeze", "stop_gradient", "transpose"])
 _ALL = 2**31 - 1  # iterations
 _FEW = 2**20  # elements, which are looked at without a program

@@ -643,13 +643,9 @@ def _check_is_whole(aval: ShapedArray | AbstractRef, axis: int | None) -> None:
 def _repeated_by_size(a: ArrayLike, count: Any, axis: int | None) -> Any:
     """The slices of an array, each as often as a symbolic dimension says."""
     (a,) = operands("repeat", a)
-    if axis is None or not get_aval(a).ndim:
-        a, axis = lax.reshape(a, (get_aval(a).size,)), 0
-    shape = get_aval(a).shape
-    axis = canonical_axis(axis, len(shape))
-    wide = (*shape[:axis + 1], count, *shape[axis + 1:])
-    spread = lax.broadcast_in_dim(a, wide, [i for i in range(len(wide)) if i != axis + 1])
-    return lax.reshape(spread, (*shape[:axis], shape[axis] * count, *shape[axis + 1:]))
+    ndim = get_aval(a).ndim
+    axis = canonical_axis(axis, ndim) if axis is not None and ndim else None
+    return body_of(repeated)(a, count, axis)
 
 
 def _check_repeats(count: int, size: int) -> None:

@@ -23,10 +23,6 @@ _sum = body_of(reductions.sum)
 _all = body_of(reductions.all)
 
 
-def _operand(name: str, a: ArrayLike) -> Any:
-    return numbers(name, a)
-
-
 def has_nan(x: ArrayLike) -> bool:
     """Whether the dtype of `x` has a nan."""
     return dtypes.issubdtype(get_aval(x).dtype, np.inexact)
@@ -43,7 +39,7 @@ def _without_nan(x: ArrayLike, fill: ArrayLike) -> Any:
 
 def _vector_without_nan(name: str, a: ArrayLike, fill: ArrayLike) -> Any:
     """What is accumulated: a scalar of weak type is an array of one number."""
-    a = _operand(name, a)
+    a = numbers(name, a)
     x, aval = _without_nan(a, fill), get_aval(a)
     return lax.expand_dims(x, (0,)) if aval.weak_type and not aval.ndim else x
 
@@ -59,7 +55,7 @@ def nansum(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = N
     1.0
     """
     no_out("nansum", out)
-    return _sum(_without_nan(_operand("nansum", a), 0), axis, user_dtype("nansum", dtype), None,
+    return _sum(_without_nan(numbers("nansum", a), 0), axis, user_dtype("nansum", dtype), None,
                 keepdims, initial, where)
 
 
@@ -74,7 +70,7 @@ def nanprod(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = 
     3.0
     """
     no_out("nanprod", out)
-    return body_of(reductions.prod)(_without_nan(_operand("nanprod", a), 1), axis,
+    return body_of(reductions.prod)(_without_nan(numbers("nanprod", a), 1), axis,
                                     user_dtype("nanprod", dtype), None, keepdims, initial, where)
 
 
@@ -82,7 +78,7 @@ def _nan_extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], A
                   axis: int | Sequence[int] | None, out: object, keepdims: bool,
                   initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     no_out(name, out)
-    a = _operand(name, a)
+    a = numbers(name, a)
     if not has_nan(a):
         return reduce(a, axis, None, keepdims, initial, where)
     found = reduce(_without_nan(a, unit(get_aval(a).dtype)), axis, None, keepdims, initial, where)
@@ -124,7 +120,7 @@ def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: ArrayLike,
              axis: int | Sequence[int] | None, out: object, keepdims: bool | None) -> Any:
     if out is not None:
         raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
-    a = _operand(name, a)
+    a = numbers(name, a)
     if not has_nan(a):
         return arg_extremum(name[3:], find, a, axis, out, keepdims)
     place = arg_extremum(name[3:], find, _without_nan(a, worst), axis, out, keepdims)
@@ -206,7 +202,7 @@ def nanmean(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = 
     2.0
     """
     no_out("nanmean", out)
-    a, dtype = _operand("nanmean", a), user_dtype("nanmean", dtype)
+    a, dtype = numbers("nanmean", a), user_dtype("nanmean", dtype)
     if not has_nan(a):
         return reductions.mean_of(a, axis, dtype, keepdims, where, "nanmean")
     total = _sum(_without_nan(a, 0), axis, dtype=dtype, keepdims=keepdims, where=where)
@@ -216,7 +212,7 @@ def nanmean(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = 
 
 def _nan_variance(name: str, a: ArrayLike, axis: int | Sequence[int] | None, dtype: np.dtype[Any],
                   ddof: ArrayLike, keepdims: bool, where: ArrayLike | None, mean: Any) -> Any:
-    a = _operand(name, a)
+    a = numbers(name, a)
     where = reductions.check_where(name, where)
     if where is not None and get_aval(where).shape and not get_aval(a).shape:
         # as many values as the mask has, each alone

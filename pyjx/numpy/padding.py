@@ -117,8 +117,6 @@ def _constant(x: ArrayLike, widths: Pairs, values: Any) -> Any:
 def _edge(x: ArrayLike, widths: Pairs) -> Any:
     for axis, (a, b) in enumerate(widths):
         n = get_aval(x).shape[axis]
-        if not n and (a or b):
-            raise ValueError("Cannot apply 'edge' padding to empty axis")
         if a or b:
             x = _surrounded(x, _repeated(_part(x, 0, 1, axis), a, axis),
                             _repeated(_part(x, n - 1, n, axis), b, axis), axis)
@@ -128,8 +126,6 @@ def _edge(x: ArrayLike, widths: Pairs) -> Any:
 def _wrap(x: ArrayLike, widths: Pairs) -> Any:
     for axis, (a, b) in enumerate(widths):
         n = get_aval(x).shape[axis]
-        if not n and (a or b):
-            raise ValueError("Cannot apply 'wrap' padding to empty axis")
         if a or b:
             before = _part(x, n - a % n, n, axis)
             after = _part(x, 0, b % n, axis)
@@ -137,12 +133,10 @@ def _wrap(x: ArrayLike, widths: Pairs) -> Any:
     return x
 
 
-def _mirrored(x: ArrayLike, widths: Pairs, skip_edge: bool, odd: bool, mode: str) -> Any:
+def _mirrored(x: ArrayLike, widths: Pairs, skip_edge: bool, odd: bool) -> Any:
     """Reflection; each round adds as much as there is, until all is filled."""
     for axis, (a, b) in enumerate(widths):
         n = get_aval(x).shape[axis]
-        if not n and (a or b):
-            raise ValueError(f"Cannot apply '{mode}' padding to empty axis")
         if n == 1 and skip_edge:
             x = _surrounded(x, _repeated(x, a, axis), _repeated(x, b, axis), axis)
             continue
@@ -236,16 +230,18 @@ def _by_function(x: ArrayLike, widths: Pairs, function: Callable[..., Any], opti
 def _padded(array: ArrayLike, widths: Pairs, mode: str, options: dict[str, Any]) -> Any:
     if mode in ("constant", "empty"):
         return _constant(array, widths, options.get("constant_values", 0))
-    if mode == "edge":
-        return _edge(array, widths)
-    if mode == "wrap":
-        return _wrap(array, widths)
     if mode == "linear_ramp":
         return _linear_ramp(array, widths, options.get("end_values", 0))
     if mode in _stats:
         return _statistic(array, widths, _stats[mode], options.get("stat_length"))
+    if any([any(pair) and not n for n, pair in zip(get_aval(array).shape, widths, strict=True)]):
+        raise ValueError(f"Cannot apply '{mode}' padding to empty axis")
+    if mode == "edge":
+        return _edge(array, widths)
+    if mode == "wrap":
+        return _wrap(array, widths)
     odd = options.get("reflect_type", "even") == "odd"
-    return _mirrored(array, widths, mode == "reflect", odd, mode)
+    return _mirrored(array, widths, mode == "reflect", odd)
 
 
 @numpy_function(static_argnames=("widths", "mode", "stat_length", "reflect_type"))

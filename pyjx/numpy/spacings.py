@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from pyjx.core.layouts import DeviceLike
 
 
-def _user_dtype(dtype: DTypeLike, name: str) -> Any:
-    return dtypes.check_and_canonicalize_user_dtype(dtype, name)
-
-
 def _interpolated(start: Array, stop: Array, num: int, endpoint: bool, dtype: np.dtype[Any],
                   axis: int) -> Any:
     """start * (1 - i/n) + (stop/n) * i, where n is num - 1 with the end point.
@@ -115,7 +111,7 @@ def _linspace(start: Array, stop: Array, num: SupportsIndex, endpoint: bool, ret
     start, stop = operands("linspace", start, stop)
     num = _count("linspace", num)
     dtype = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else \
-        _user_dtype(dtype, "linspace")
+        dtypes.check_and_canonicalize_user_dtype(dtype, "linspace")
     if num > 1:
         check_ranks("linspace", [get_aval(start).shape, get_aval(stop).shape])
     with configuration.numpy_dtype_promotion("standard"):
@@ -168,7 +164,7 @@ def _ends(name: str, start: ArrayLike, stop: ArrayLike, dtype: DTypeLike | None
     inexact, and of 32 bits at least."""
     start, stop = map(narrowed, operands(name, start, stop))
     target = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else \
-        _user_dtype(dtype, name)
+        dtypes.check_and_canonicalize_user_dtype(dtype, name)
     inexact = dtypes.to_inexact_dtype(target)
     wide = inexact if inexact.itemsize >= 4 else np.dtype(np.float32)
     return asarray(convert(start, wide)), asarray(convert(stop, wide)), target, wide

@@ -529,7 +529,7 @@ def named_sharding(sharding: Sharding, mesh: Any, ndim: int) -> Any:
     hlo = sharding._to_xla_hlo_sharding(ndim)
     spec = spec_of_hlo(hlo, mesh.axis_names, mesh.axis_sizes, ndim)
     if spec is None:  # it cuts across the axes: name the prime factors of the number of devices
-        factors = tuple(_prime_factors(mesh.size))
+        factors = tuple(prime_factors(mesh.size))
         mesh = Mesh(mesh.devices.reshape(factors), tuple([f"_axis_{i}" for i in
                                                           range(len(factors))]))
         spec = spec_of_hlo(hlo, mesh.axis_names, mesh.axis_sizes, ndim)
@@ -539,7 +539,7 @@ def named_sharding(sharding: Sharding, mesh: Any, ndim: int) -> Any:
     return NamedSharding(mesh, spec, memory_kind=sharding.memory_kind)
 
 
-def _prime_factors(n: int) -> list[int]:
+def prime_factors(n: int) -> list[int]:
     found, d = [], 2
     while n > 1:
         while n % d == 0:

@@ -14,18 +14,18 @@ from pyjx.core.printer import JaxprPpContext, Printer
 from pyjx.runtime.costs import arithmetic, bytes_of
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
 
-FREE = frozenset(("copy_p", "optimization_barrier", "pvary", "stop_gradient"))
+FREE = frozenset(("optimization_barrier", "pvary", "stop_gradient"))
 _VIEWS = frozenset(("optimization_barrier", "pvary", "reshape", "squeeze", "stop_gradient"))
 _SPACE = re.compile(r"\s*\n\s*")
 _SCOPES = {"scan": "while/body", "body_jaxpr": "while/body", "cond_jaxpr": "while/cond"}
 
 
-def jaxpr_listing(closed: ClosedJaxpr, places: Places, title: str = "jaxpr",
+def jaxpr_listing(closed: ClosedJaxpr, places: Places,
                   names: JaxprPpContext | None = None) -> Listing:
     """The rows of a program. A nested jaxpr that is used once stands below its equation; those
     used more than once are functions. The program itself comes first. `names` are those that
     variables have already."""
-    writer = _Writer(Listing(title), places)
+    writer = _Writer(Listing("jaxpr"), places)
     if names is not None:
         writer.names = names
         writer.name_shared(closed.jaxpr)

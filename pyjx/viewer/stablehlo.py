@@ -28,10 +28,10 @@ _PARAMETER = re.compile(r"(%[\w$.\-]+): ((?:[^,<>()]|<[^<>]*(?:<[^<>]*>[^<>]*)*>
 _INITIAL = re.compile(r"(%[\w$.\-]+) = (%[\w$.\-]+)")
 
 
-def stablehlo_listing(text: str, places: Places, title: str = "StableHLO") -> Listing:
+def stablehlo_listing(text: str, places: Places) -> Listing:
     """The rows of a module, whose operations have locations if their places are to be known."""
     lines = text.splitlines()
-    writer = _Writer(Listing(title), _Locations(lines, places))
+    writer = _Writer(Listing("StableHLO"), _Locations(lines, places))
     for line in lines:
         if not line.startswith("#"):
             writer.line(line)
