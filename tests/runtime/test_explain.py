@@ -703,9 +703,20 @@ def test_functions_that_capture_other_values_are_no_retraces(warning_after):
         warnings.simplefilter("error")
         for n in range(8):
             jax.eval_shape(jax.jit(lambda x, n=n: x * n), 1.0)
+        warnings.simplefilter("error", jax.RetraceWarning)
         with pytest.raises(jax.RetraceWarning, match="made anew by the same code"):
             for _ in range(8):
                 jax.eval_shape(jax.jit(lambda x: x), 1.0)
+
+
+def test_where_all_warnings_are_errors_retraces_end_no_program(warning_after, caplog):
+    warning_after(3, 0.0)
+    f = jax.jit(lambda x: x * 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in range(8):
+            assert f.eval_shape(np.zeros(n, np.float32)).shape == (n,)
+    assert sum("Mostly the cause was: shape" in r.getMessage() for r in caplog.records) == 1
 
 
 def test_explain_cache_misses(caplog):
