@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram
@@ -27,11 +27,9 @@ from pyjx.core.value_texts import size_text
 from pyjx.runtime import backends
 from pyjx.runtime.compile import compile_lowered
 from pyjx.runtime.executable import Executable
-from pyjx.runtime.lower import lower_closed
+from pyjx.runtime.lower import in_own_operations, lower_closed
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.recomputing import Plan, Search, flattened, work_on
-
-Passes = Callable[..., ClosedJaxpr]
 
 _SHOWN = 5  # of the largest arrays
 CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
@@ -149,12 +147,13 @@ class Fitter:
         """Free what is kept to find other programs sooner."""
         self._prepared = None
 
-    def __call__(self, closed: ClosedJaxpr, name: str, *, donated: Sequence[bool], platform: str,
-                 passes: Passes, n_devices: int = 1) -> Fit:
+    def __call__(self, closed: ClosedJaxpr, lowered: ClosedJaxpr, name: str, *,
+                 donated: Sequence[bool], platform: str, n_devices: int = 1) -> Fit:
         """A program that is expected to fit.
 
         Args:
-          passes: makes of a program what is lowered, whose memory counts.
+          closed: the program, in operations that the platform has rules for.
+          lowered: what is lowered if that fits.
           n_devices: the devices that it is cut for; the budget is that of each.
 
         Raises:
@@ -162,7 +161,7 @@ class Fitter:
         """
         budget, machine = self.budget, machine_of(platform)
         if self._prepared is None:
-            self._prepared = (Liveness(flattened(passes(closed)).jaxpr, machine, donated),
+            self._prepared = (Liveness(flattened(lowered).jaxpr, machine, donated),
                               dce(flattened(closed)), Search(machine, work_on(platform), donated))
         before, flat, search = self._prepared
         # What arguments and results need is known.
@@ -170,26 +169,12 @@ class Fitter:
         room = fixed + (budget * n_devices - fixed) / self.scale
         if before.peak <= room:
             return Fit(closed, budget, before, before, None, machine.sizes, n_devices, self)
-        best: tuple[Plan, ClosedJaxpr, Liveness] | None = None
-        target = room
-        for _ in range(_TRIES):
-            plan = search.run(flat.jaxpr, target)
-            made = ClosedJaxpr(plan.jaxpr, flat.consts)
-            # What calls of functions read is in memory until they end.
-            after = Liveness(flattened(passes(made, outline=False)).jaxpr, machine, donated)
-            fits = after.peak <= room
-            if best is None or (plan.work < best[0].work and fits if best[2].peak <= room
-                                else after.peak < best[2].peak):
-                best = plan, made, after
-            if (fits and after.peak > 0.9 * room) or plan.live.peak > target or not plan.work:
-                break
-            target *= min(0.99 * room / after.peak, 2.0 if fits else 0.95)
-        assert best is not None
-        plan, made, after = best
-        fit = Fit(made, budget, before, after, plan if plan.work else None, machine.sizes,
-                  n_devices, self)
-        if after.peak > _SURELY * room and (platform == "cpu" or self.scale != 1.0):
-            raise fit.beyond(name, (fixed + (after.peak - fixed) * self.scale) / n_devices)
+        plan = search.run(flat.jaxpr, room)
+        fit = Fit(ClosedJaxpr(plan.jaxpr, flat.consts), budget, before, plan.live,
+                  plan if plan.work else None, machine.sizes, n_devices, self)
+        peak = plan.live.peak
+        if peak > _SURELY * room and (platform == "cpu" or self.scale != 1.0):
+            raise fit.beyond(name, (fixed + (peak - fixed) * self.scale) / n_devices)
         return fit
 
 
@@ -203,8 +188,7 @@ def planned(closed: ClosedJaxpr, name: str, options: Any) -> tuple[ClosedJaxpr, 
 
 @derived_structure
 def _planned(closed: ClosedJaxpr, name: str, budget: int, platform: str) -> ClosedJaxpr:
-    return Fitter(budget)(closed, name, donated=(), platform=platform,
-                          passes=lambda c, outline=True: c).closed
+    return Fitter(budget)(closed, closed, name, donated=(), platform=platform).closed
 
 
 def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
@@ -314,8 +298,9 @@ def _drawn(curve: Sequence[int], peak: int, width: int = 64) -> str:
 def profile(closed: ClosedJaxpr, name: str, budget: int | None, donated: Sequence[bool],
             platform: str) -> Memory:
     """What a program needs, and what it needs within a budget."""
+    closed = in_own_operations(closed, None, platform)[0]
     fit = Fitter(math.inf if budget is None else budget)(
-        closed, name, donated=donated, platform=platform, passes=lambda c, outline=True: c)
+        closed, closed, name, donated=donated, platform=platform)
     found: dict[tuple[str, str], list[float]] = {}
     for eqn, n, work in fit.plan.again if fit.plan else ():
         row = found.setdefault((eqn.primitive.name, place_of(eqn)), [0, 0, 0.0])

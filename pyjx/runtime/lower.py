@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
 from typing import Any
 
 from lowering.program import LoweredProgram, lower
@@ -51,16 +50,17 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     ledger.note_lowering(closed, name)
     with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
             collector_paused():
-        alone = not for_export and (placement is None or len(placement.devices) < 2)
-        passes = lru_cache(1)(partial(_prepared, placement=placement, platform=platform,
-                                      alone=alone, for_export=for_export))
+        decomposed, keeps_barriers = in_own_operations(closed, placement, platform, for_export)
+        mode = configuration.outline.value
+        prepared = prepare(decomposed, outline=not for_export and (mode == "on" or (
+            mode == "auto" and platform == "cpu" and is_long(decomposed))))
         fit = None
         if fitted is not None:
-            fit = fitted(closed, name, donated=donated, platform=platform,
-                         passes=lambda c, outline=True: passes(c, outline=outline)[0],
+            fit = fitted(decomposed, prepared, name, donated=donated, platform=platform,
                          n_devices=len(placement.devices or (None,)) if placement else 1)
-            closed = fit.closed
-        prepared, keeps_barriers = passes(closed, outline=fit is None or fit.plan is None)
+            if fit.plan is not None:
+                # What calls of functions read is in memory until they end.
+                prepared = prepare(fit.closed, outline=False)
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused, inline_constants=for_export, paths=paths,
                         partitioning=ONE if placement is None
@@ -80,10 +80,11 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     return program
 
 
-def _prepared(closed: ClosedJaxpr, placement: Placement | None, platform: str, alone: bool,
-              for_export: bool, outline: bool) -> tuple[ClosedJaxpr, bool]:
-    """The program as it is lowered, and whether its barriers count in loops; `alone` says whether
-    it is for one device, `outline` whether repeated blocks may become functions."""
+def in_own_operations(closed: ClosedJaxpr, placement: Placement | None, platform: str,
+                      for_export: bool = False) -> tuple[ClosedJaxpr, bool]:
+    """The program in operations that the platform has rules for, as it is prepared, and whether its
+    barriers count in loops."""
+    alone = not for_export and (placement is None or len(placement.devices) < 2)
     if placement is not None and placement.mesh is not None:
         types = closed.out_avals
         closed = with_open_results(types_as_constraints(closed), types,
@@ -97,12 +98,7 @@ def _prepared(closed: ClosedJaxpr, placement: Placement | None, platform: str, a
                                      and configuration.small_kernels.value
                                      and are_few_by_elements(physical)):
         decomposed = decompose(physical, platform)
-    keeps_barriers = False
-    if alone and platform == "cpu":
-        decomposed, keeps_barriers = for_one_cpu(decomposed)
-    mode = configuration.outline.value
-    return prepare(decomposed, outline=outline and not for_export and (mode == "on" or (
-        mode == "auto" and platform == "cpu" and is_long(decomposed)))), keeps_barriers
+    return for_one_cpu(decomposed) if alone and platform == "cpu" else (decomposed, False)
 
 
 def prepare(closed: ClosedJaxpr, *, outline: bool) -> ClosedJaxpr:

@@ -57,8 +57,9 @@ _DEAREST = 1e5  # products of 10,000 numbers an element, some of them in a row
 _ROUNDS = 4
 _FUSED = 1e4  # what a fused value costs at least to be in memory, which it is not otherwise
 _RECENT = 60  # equations before one, of which a value is recent for it
-_PARTS = (8, 16, 32)  # into which what comes behind the highest step is divided
-_SMALL = 2500  # equations, of which all numbers of parts are tried
+_PARTS = (6, 8, 11, 14, 20, 32)  # into which what comes behind the highest step is divided
+_REFINED = 2  # of these numbers, for which the price is found more closely
+_SMALL = 2500  # equations, of which all numbers of parts are tried, otherwise the last ones
 _MOST_OFTEN = 3  # times at most that everything is done again
 _NEAR = 16  # equations for which what is fused is computed once
 
@@ -213,15 +214,18 @@ class Search:
         best, borders = plan, self._borders.get(id(plan))
         if borders is None:
             borders = self._borders[id(plan)] = _borders(plan.live)
+        small = len(plan.jaxpr.eqns) <= _SMALL
         for border in borders:
-            for n in _PARTS:
-                found = self._priced(self._cut(plan, border, n, loop), budget)
-                fits = found.live.peak <= budget
-                if (fits and (best.live.peak > budget or found.work < best.work)) or (
-                        not fits and found.live.peak < best.live.peak and best.live.peak > budget):
-                    best = found
-                if best.live.peak <= budget and len(plan.jaxpr.eqns) > _SMALL:
+            found = []
+            for n in _PARTS if small else _PARTS[-2:]:
+                cut = self._cut(plan, border, n, loop)
+                found.append((*self._risen(cut, budget), cut))
+                if found[-1][0].live.peak <= budget and not small:
                     break
+            found.sort(key=lambda f: (max(f[0].live.peak, budget), f[0].work))
+            for risen, cheap, dear, cut in found[:_REFINED]:
+                refined = self._refined(cut, budget, risen, cheap, dear)
+                best = min(best, refined, key=lambda p: (max(p.live.peak, budget), p.work))
             if best.live.peak <= budget:
                 break
         return best
@@ -234,27 +238,28 @@ class Search:
                 self, plan, _starts(plan.live.eqns, border, n, self.machine.sizes), loop)
         return known
 
-    def _priced(self, cut: _Cut, budget: float) -> Plan:
-        """The program with the least price at which it fits; else the one with the lowest peak."""
-        def at(price: float) -> Plan:
-            # What is read soon is computed again for little.
-            few = cut.at(price, 0.0, cut.parts // 4)
-            return few if few.live.peak <= budget else min(
-                few, cut.at(price, 0.0, int(cut.parts > 2)), key=lambda p: p.live.peak)
-
+    def _risen(self, cut: _Cut, budget: float) -> tuple[Plan, float, float]:
+        """The program at the first of some prices at which it fits, the price before that, and
+        that one; else the program with the lowest peak, and the last price twice."""
         cheap, dear = 0.0, _FIRST
-        best = at(dear)
-        while best.live.peak > budget:
+        best = found = cut.at_least(dear, budget)
+        while found.live.peak > budget:
             cheap, dear = dear, dear * _STEP
-            found = at(dear)
+            found = cut.at_least(dear, budget)
             if found.work > cut.most or dear > _DEAREST:
-                return best
+                return best, dear, dear
             if found.live.peak <= 0.99 * best.live.peak:  # else it is too little for the next thing
                 best = found
+        return found, cheap, dear
+
+    def _refined(self, cut: _Cut, budget: float, best: Plan, cheap: float, dear: float) -> Plan:
+        """The program with the least price at which it fits, between two prices."""
+        if best.live.peak > budget:
+            return best
         # What loops stack has one price, as it is made at one place.
         for _ in range(6 if cut.loops else 2):
             middle = (cheap * dear) ** 0.5 or dear / _STEP
-            found = at(middle)
+            found = cut.at_least(middle, budget)
             if found.live.peak <= budget:
                 dear, best = middle, min(best, found, key=lambda p: p.work)
             else:
@@ -344,6 +349,13 @@ class _Cut:
         self.loops = any([e.primitive.holder.loops for e in eqns])
         self.most = plan.work + _MOST_OFTEN * sum(
             [work for e in eqns[:starts[0]] if (work := search.work(e)) < NEVER])
+
+    def at_least(self, price: float, budget: float) -> Plan:
+        """The program at one price but for the first parts, as what is read soon is computed again
+        for little: for few of them if that is needed to fit."""
+        few = self.at(price, 0.0, self.parts // 4)
+        return few if few.live.peak <= budget else min(
+            few, self.at(price, 0.0, int(self.parts > 2)), key=lambda p: p.live.peak)
 
     def at(self, dear: float, cheap: float, split: int) -> Plan:
         """The program where the parts from one on pay a price for a byte, and those before it
