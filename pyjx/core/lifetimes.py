@@ -11,6 +11,7 @@ and arguments are there all the time, a result where an argument was that is don
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
@@ -36,19 +37,27 @@ def nbytes(aval: Any) -> int:
     return nbytes(physical(aval)) if physical is not None else size * int(dtype.itemsize)
 
 
-def tiled_bytes(aval: Any) -> int:
-    """As `nbytes`, on a TPU: of tiles of 8 rows of 128 elements, along the axes that fit best."""
-    plain = nbytes(aval)
-    shape = getattr(aval, "shape", ())
-    if not plain or len(shape) < 1:
+def tiled_bytes(aval: Any, lanes: Sequence[int] | None = None, rows: Sequence[int] | None = None
+                ) -> int:
+    """As `nbytes`, on a TPU: of tiles of 8 rows of 128 elements, along the axes that fit best, of
+    some for each of both."""
+    plain, shape = nbytes(aval), getattr(aval, "shape", ())
+    sides = [d for d, n in enumerate(shape) if n != 1]
+    if not plain or not sides:
         return plain
-    ups = [math.ceil(n / 128) * 128 / n for n in shape], [math.ceil(n / 8) * 8 / n for n in shape]
-    least = min([ups[0][i] * (ups[1][j] if len(shape) > 1 else 1.0) for i in range(len(shape))
-                 for j in range(len(shape)) if i != j or len(shape) == 1])
+    least = min([_up(shape[i], 128) * (_up(shape[j], 8) if i != j else 1.0)
+                 for i in sides if lanes is None or i in lanes
+                 for j in sides if (i != j and (rows is None or j in rows)) or len(sides) == 1],
+                default=1.0)
     return int(plain * least)
 
 
+def _up(n: int, tile: int) -> float:
+    return math.ceil(n / tile) * tile / n
+
+
 _MOST = 32  # values that a fusion reads
+_LARGE = 3  # of them that are as large as its result, on a TPU
 
 
 class Machine(Record):
@@ -61,7 +70,10 @@ class Machine(Record):
       copies: whether products and convolutions read copies of operands whose axes do not stand in
         the order of a library's: batch, rows, columns.
       rounds: whether 32-bit floats that only products read are kept as those of 16 bits.
-      scratch: the bytes of another memory, which temporaries are put into first.
+      scratch: the bytes of another memory that temporaries are put into first, beside copies of
+        what the next operations read.
+      tiles: whether values lie in tiles: rows that are gathered are in memory, and batches of
+        products are no axes of tiles.
     """
 
     sizes: Sizes = nbytes
@@ -70,10 +82,11 @@ class Machine(Record):
     copies: bool = False
     rounds: bool = False
     scratch: int = 0
+    tiles: bool = False
 
 
 MACHINES = {"cpu": Machine(joins_apart=True, copies=True), "tpu": Machine(
-    tiled_bytes, fuses_dear=True, rounds=True, scratch=100 << 20)}
+    tiled_bytes, fuses_dear=True, rounds=True, scratch=64 << 20, tiles=True)}
 _OTHER = Machine(fuses_dear=True)
 
 
@@ -93,8 +106,8 @@ class Liveness:
       inside: what programs in an equation need, by its number.
     """
 
-    __slots__ = ("_factor", "_inner", "_machine", "_sizes", "eqns", "first", "fixed", "inside",
-                 "last", "live", "size")
+    __slots__ = ("_factor", "_inner", "_machine", "_padded", "_sizes", "eqns", "first", "fixed",
+                 "inside", "last", "live", "size")
 
     def __init__(self, jaxpr: Jaxpr, machine: Machine = _OTHER, donated: Sequence[bool] = (),
                  inner: dict[int, Any] | None = None, loop: bool = False) -> None:
@@ -107,13 +120,14 @@ class Liveness:
         self.size: dict[Any, int] = {}
         self.inside: dict[int, int] = {}
         self.fixed = self._fixed(jaxpr, donated)
+        self._padded = _padded(self.eqns) if machine.tiles else {}
         results = {} if loop else {v: None for v in jaxpr.outvars if type(v) is not Literal}
         self._find(jaxpr, results, loop)
         self.live = self._curve(len(jaxpr.eqns))
 
     @property
     def peak(self) -> int:
-        return self.fixed + max(max(self.live, default=0) - self._machine.scratch, 0)
+        return self.fixed + max(self.live, default=0)
 
     @property
     def at_peak(self) -> int:
@@ -158,12 +172,14 @@ class Liveness:
             last[v] = whole[v] = end
         made: dict[Any, int] = {v: i for i, e in enumerate(eqns) for v in e.outvars}
         virtual: set[int] = set()
+        ends = _ends(jaxpr) if self._machine.tiles else set()
         for i in range(end - 1, -1, -1):
             eqn = eqns[i]
             primitive = eqn.primitive
             fusible = primitive.cost is not None or primitive.fused or (
                 primitive.moves and not primitive.in_place and not primitive.multiple_results)
             out = eqn.outvars[0] if eqn.outvars else None
+            fusible &= out not in ends
             if fusible and out in last and out not in whole and (
                     primitive.cost == CHEAP or primitive.moves or reads.get(out) == 1
                     or self._machine.fuses_dear):
@@ -177,7 +193,8 @@ class Liveness:
                 last[out] = whole.get(out, i)
             else:
                 at = i
-            fuses = (fusible or primitive.arithmetic is reduction) and not (
+            fuses = (fusible or primitive.arithmetic is reduction or (
+                self._machine.tiles and _is_product(eqn))) and not (
                 len(eqn.invars) > 1 and primitive.moves and self._machine.joins_apart
                 and _joins(eqn))
             kind = fused if fuses else whole
@@ -235,9 +252,12 @@ class Liveness:
                 size[v] = 0 if v in results else sizes(v.aval)
                 if v in self._factor and v.aval.dtype == np.float32:
                     size[v] = int(size[v] * self._factor[v])
+                size[v] = int(size[v] * self._padded.get(v, 1.0))
             if primitive.cost is not None or primitive.in_place or primitive.holder.loops:
                 self._take_over(i, eqn, read, given, results)
-            if eqn.params and holds_jaxprs(eqn):
+            if self._machine.tiles and primitive.name.startswith("scatter"):  # rows are copied
+                self.inside[i] = tiled_bytes(eqn.invars[2].aval, _last(eqn.invars[2]))
+            elif eqn.params and holds_jaxprs(eqn):
                 self.inside[i] = self._held(eqn)
             elif primitive.contracts and self._machine.copies:
                 spec = getattr(eqn.params["dimension_numbers"], "lhs_spec", (0,))
@@ -264,7 +284,7 @@ class Liveness:
     def _of(self, closed: ClosedJaxpr, loop: bool) -> Liveness:
         found = self._inner.get(id(closed))
         if found is None:
-            live = Liveness(closed.jaxpr, self._machine, (), self._inner, loop)
+            live = Liveness(closed.jaxpr, self._machine._replace(scratch=0), (), self._inner, loop)
             found = self._inner[id(closed)] = (live, closed)
         return found[0]  # type: ignore[no-any-return]
 
@@ -277,7 +297,74 @@ class Liveness:
         live = list(accumulate(change[:n]))
         for i, more in self.inside.items():
             live[i] += more
-        return live
+        scratch = self._machine.scratch
+        return [max(n - scratch, 0) for n in live] if scratch else live
+
+
+def _ends(jaxpr: Jaxpr) -> set[Any]:
+    """The results of fusions on a TPU: rows that are gathered, what reads the result of a product
+    that nothing else reads, and what is made of many values in memory."""
+    found: set[Any] = set()
+    reads = Counter([x for e in jaxpr.eqns for x in e.invars] + [*jaxpr.outvars])
+    products = {v for e in jaxpr.eqns if _is_product(e) for v in e.outvars if reads[v] == 1}
+    roots: dict[Any, set[Any]] = {}
+    for eqn in jaxpr.eqns:
+        out = eqn.outvars[0] if len(eqn.outvars) == 1 else None
+        if out is None or (eqn.primitive.cost is None and not eqn.primitive.moves):
+            continue
+        read = [x for x in eqn.invars if type(x) is not Literal]
+        made_of = {r for x in read if x.aval.size >= out.aval.size for r in roots.get(x, (x,))}
+        if eqn.primitive.name == "gather" or len(made_of) > _LARGE or not products.isdisjoint(read):
+            found.add(out)
+        else:
+            roots[out] = made_of
+    return found
+
+
+def _is_product(eqn: JaxprEqn) -> bool:
+    """Whether it is a product of matrices, and no convolution."""
+    return eqn.primitive.contracts and not hasattr(eqn.params["dimension_numbers"], "lhs_spec")
+
+
+def _padded(eqns: Sequence[JaxprEqn]) -> dict[Any, float]:
+    """How many times as large values are in tiles as in those along the axes that fit best: rows
+    that are gathered, what products of batches read and make, and what is made of these, or they of
+    it, element by element."""
+    found: dict[Any, float] = {}
+
+    def note(x: Any, lanes: Sequence[int], rows: Sequence[int] | None) -> None:
+        if type(x) is not Literal and (plain := tiled_bytes(x.aval)):
+            found[x] = max(found.get(x, 1.0), tiled_bytes(x.aval, lanes, rows) / plain)
+
+    passing = [e for e in eqns if len(e.outvars) == 1 and (
+        e.primitive.cost is not None or e.primitive.moves)]
+    for eqn in eqns:
+        for x, batch in zip((*eqn.invars, *eqn.outvars), _batches(eqn), strict=False):
+            axes = [d for d in range(len(x.aval.shape)) if d not in batch]
+            note(x, axes, axes)
+    for eqn in passing:
+        size = eqn.outvars[0].aval.size
+        more = max([found.get(x, 1.0) for x in eqn.invars
+                    if type(x) is not Literal and x.aval.size == size], default=1.0)
+        found[eqn.outvars[0]] = max(found.get(eqn.outvars[0], 1.0), more)
+    for eqn in reversed(passing):
+        more, size = found[eqn.outvars[0]], eqn.outvars[0].aval.size
+        found.update((x, max(found.get(x, 1.0), more)) for x in eqn.invars
+                     if type(x) is not Literal and x.aval.size >= size)
+    for eqn in eqns:
+        if eqn.primitive.name == "gather":
+            note(eqn.outvars[0], _last(eqn.outvars[0]), None)
+    return found
+
+
+def _last(x: Any) -> Sequence[int]:
+    return (len(x.aval.shape) - 1,)
+
+
+def _batches(eqn: JaxprEqn) -> Sequence[Sequence[int]]:
+    """The axes of batches of the operands and the result of a product of matrices, if it has."""
+    batches = eqn.params["dimension_numbers"][1] if _is_product(eqn) else [()]
+    return (*batches, range(len(batches[0]))) if batches[0] else ()
 
 
 def jaxprs_of(eqn: JaxprEqn) -> Sequence[ClosedJaxpr]:

@@ -50,17 +50,19 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     ledger.note_lowering(closed, name)
     with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
             collector_paused():
-        decomposed, keeps_barriers = in_own_operations(closed, placement, platform, for_export)
+        alone = not for_export and (placement is None or len(placement.devices) < 2)
+        decomposed = in_own_operations(closed, placement, platform, alone)
         mode = configuration.outline.value
-        prepared = prepare(decomposed, outline=not for_export and (mode == "on" or (
-            mode == "auto" and platform == "cpu" and is_long(decomposed))))
+        prepared, keeps_barriers = _prepared(
+            decomposed, platform, alone, outline=not for_export and mode == "on", long=(
+                not for_export and mode == "auto" and platform == "cpu"))
         fit = None
         if fitted is not None:
             fit = fitted(decomposed, prepared, name, donated=donated, platform=platform,
                          n_devices=len(placement.devices or (None,)) if placement else 1)
             if fit.plan is not None:
                 # What calls of functions read is in memory until they end.
-                prepared = prepare(fit.closed, outline=False)
+                prepared, keeps_barriers = _prepared(fit.closed, platform, alone)
         program = lower(prepared, name, platform=platform, donated=donated,
                         keep_unused=keep_unused, inline_constants=for_export, paths=paths,
                         partitioning=ONE if placement is None
@@ -80,11 +82,10 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     return program
 
 
-def in_own_operations(closed: ClosedJaxpr, placement: Placement | None, platform: str,
-                      for_export: bool = False) -> tuple[ClosedJaxpr, bool]:
-    """The program in operations that the platform has rules for, as it is prepared, and whether its
-    barriers count in loops."""
-    alone = not for_export and (placement is None or len(placement.devices) < 2)
+def in_own_operations(closed: ClosedJaxpr, placement: Placement | None, platform: str, alone: bool
+                      ) -> ClosedJaxpr:
+    """The program in operations that the platform has rules for; `alone` says whether it is for one
+    device."""
     if placement is not None and placement.mesh is not None:
         types = closed.out_avals
         closed = with_open_results(types_as_constraints(closed), types,
@@ -97,8 +98,17 @@ def in_own_operations(closed: ClosedJaxpr, placement: Placement | None, platform
     with configuration.small_kernels(platform == "cpu" and alone
                                      and configuration.small_kernels.value
                                      and are_few_by_elements(physical)):
-        decomposed = decompose(physical, platform)
-    return for_one_cpu(decomposed) if alone and platform == "cpu" else (decomposed, False)
+        return decompose(physical, platform)
+
+
+def _prepared(decomposed: ClosedJaxpr, platform: str, alone: bool, outline: bool = False,
+              long: bool = False) -> tuple[ClosedJaxpr, bool]:
+    """The program as it is lowered, and whether its barriers count in loops; `outline` says whether
+    repeated blocks may become functions, `long` whether they may in a long program."""
+    keeps_barriers = False
+    if alone and platform == "cpu":
+        decomposed, keeps_barriers = for_one_cpu(decomposed)
+    return prepare(decomposed, outline=outline or (long and is_long(decomposed))), keeps_barriers
 
 
 def prepare(closed: ClosedJaxpr, *, outline: bool) -> ClosedJaxpr:

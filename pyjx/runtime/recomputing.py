@@ -26,6 +26,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -42,7 +43,7 @@ from pyjx.engine.primitives import optimization_barrier_p
 from pyjx.engine.remat_calls import remat_p
 from pyjx.runtime.costs import arithmetic
 
-Work = Callable[[JaxprEqn], float]
+Work = Callable[..., float]  # of an equation, and whether its results are written to memory
 # An equation that is done again, the bytes that need not stay for that, and its work.
 Again = tuple[JaxprEqn, int, float]
 Price = Callable[[int, Any], float]  # of what an equation, by its number, makes to stay in memory
@@ -68,14 +69,14 @@ def work_on(platform: str) -> Work:
     """What it costs to compute the results of an equation again, on a platform."""
     rate = _PER_BYTE.get(platform, _PER_BYTE_ELSEWHERE)
 
-    def work(eqn: JaxprEqn) -> float:
+    def work(eqn: JaxprEqn, written: bool = True) -> float:
         unknown: set[str] = set()
         flops, transcendentals = arithmetic(eqn, unknown)
         if unknown or eqn.effects or eqn.primitive.effects is not None or (
                 eqn.params and holds_jaxprs(eqn) and jaxprs_of(eqn)):
             return NEVER
         made = sum([v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars
-                    if hasattr(v.aval, "size")])
+                    if hasattr(v.aval, "size")]) if written else 0
         return 1.0 + flops + _TRANSCENDENTAL * transcendentals + rate * made
 
     return work
@@ -153,6 +154,7 @@ class Search:
     def __init__(self, machine: Machine, work: Work, donated: Sequence[bool] = ()) -> None:
         self.machine = machine._replace(sizes=_remembered(machine.sizes))
         self.work = _remembered(work)
+        self.fused_work = _remembered(partial(work, written=False))
         self._donated = donated
         self._plans: dict[Any, Plan] = {}
         self._cuts: dict[Any, _Cut] = {}
@@ -368,6 +370,7 @@ class _Cut:
 
     def _at(self, prices: tuple[float, ...]) -> Plan:
         plan, eqns = self._plan, list(self._jaxpr.eqns)
+        work, size = self._search.work, self._search.machine.sizes
         done = self._cut_loops(eqns, prices) if self.loops else []
         same = not self.loops or eqns == self._jaxpr.eqns
         values = self._values if same else Values(eqns, self._starts)
@@ -379,11 +382,10 @@ class _Cut:
         for part, again in enumerate(agains):
             more, copies = values.late(part, again, self._fused, behind)
             late += more
-            done += [(e, 1) for e in copies if e.outvars[0] not in self._fused]
+            done += [(e, 1, work(e)) for e in copies if e.outvars[0] not in self._fused]
         program = self._jaxpr.replace(eqns=[*eqns[:self._starts[0]], *late],
                                       outvars=_read(self._jaxpr.outvars, behind))
-        work, size = self._search.work, self._search.machine.sizes
-        found = [(e, n * sum([size(v.aval) for v in e.outvars]), n * work(e)) for e, n in done]
+        found = [(e, n * sum([size(v.aval) for v in e.outvars]), n * w) for e, n, w in done]
         return self._search.plan(
             dce_jaxpr(program, (True,) * len(program.outvars)),
             plan.work + sum([w for _, _, w in found]), [*plan.again, *found], self._loop)
@@ -432,9 +434,9 @@ class _Cut:
         again &= other
 
     def _cut_loops(self, eqns: list[JaxprEqn], prices: Sequence[float]
-                   ) -> list[tuple[JaxprEqn, int]]:
+                   ) -> list[tuple[JaxprEqn, int, float]]:
         """Cut each pair of loops of which the late one reads what the early one stacks; what is
-        done again, and how often."""
+        done again, how often, and its work."""
         border = self._starts[0]
         made = {v: i for i, e in enumerate(eqns[:border]) if e.primitive.holder.loops
                 for v in e.outvars}
@@ -445,7 +447,7 @@ class _Cut:
                     reads[x] = reads.get(x, 0) + 1
         for x in self._jaxpr.outvars:
             reads[x] = 2
-        again: list[tuple[JaxprEqn, int]] = []
+        again: list[tuple[JaxprEqn, int, float]] = []
         for j in range(border, len(eqns)):
             sources = [] if not eqns[j].primitive.holder.loops else dict.fromkeys(
                 [made[x] for x in eqns[j].invars if x in made])
@@ -457,7 +459,7 @@ class _Cut:
                 if cut is not None:
                     eqns[i], eqns[j], copies = cut
                     times = late.primitive.holder.times(late.params)
-                    again += [(e, times) for e in copies]
+                    again += [(e, times, work) for e, work in copies]
         return again
 
 
@@ -627,7 +629,7 @@ class _LoopPair:
                 and not early.effects and not late.effects)
 
     def cut(self, price: float, search: Search
-            ) -> tuple[JaxprEqn, JaxprEqn, list[JaxprEqn]] | None:
+            ) -> tuple[JaxprEqn, JaxprEqn, list[tuple[JaxprEqn, float]]] | None:
         """Both with fewer values stacked, and what the late one computes again; None: all stay."""
         early, late, holder = self._early, self._late, self._early.primitive.holder
         n = holder.times(early.params)
@@ -656,14 +658,19 @@ class _LoopPair:
             return 0.0 if v in always else price * size(holder.outside(
                 v.aval, sliced, early.params))
 
-        again = values.cut(values.reads[0], keep, search.work)
+        live = Liveness(body, search.machine, loop=True)
+
+        def work(eqn: JaxprEqn) -> float:
+            return search.work(eqn) if eqn.outvars[0] in live.size else search.fused_work(eqn)
+
+        again = values.cut(values.reads[0], keep, work)
         if not again:
             return None
         eqns_late, copies = values.late(0, again, set(), None)
         read = dict.fromkeys([x for e in eqns_late for x in e.invars if x in values.made])
         read.update(dict.fromkeys([same[x] for x in body_late.outvars if x in same]))
         return (*self._rebuilt(body, body_late, eqns_late, list(read), same, outer, sliced, n),
-                copies)
+                [(e, work(e)) for e in copies])
 
     def _rebuilt(self, body: Jaxpr, body_late: Jaxpr, eqns: list[JaxprEqn], read: list[Any],
                  same: Mapping[Any, Any], outer: Mapping[Any, tuple[Any, Any]], sliced: Any,

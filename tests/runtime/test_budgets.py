@@ -283,6 +283,33 @@ def test_sizes_of_types():
     assert nbytes(jax.core.get_aval(jax.random.key(0))) == 8
 
 
+def held_on_a_tpu(fun, *shapes):
+    """The bytes of values in memory, by the operations that make them; what is read by products
+    alone has 16 bits."""
+    live = Liveness(flattened(jax.jit(fun).trace(*[jax.ShapeDtypeStruct(s, d) for s, d in shapes])
+                              .jaxpr).jaxpr, machine_of("tpu"))
+    return {live.eqns[live.first[v]].primitive.name: n for v, n in live.size.items() if n}
+
+
+def test_values_lie_in_tiles_on_a_tpu():
+    rows = held_on_a_tpu(lambda x, i, w: jnp.take(x, i, 0, mode="clip") @ w,
+                         ((1000, 32), "float32"), ((512,), "int32"), ((32, 8), "float32"))
+    assert rows["gather"] == 512 * 128 * 2  # each in lanes of its own
+    scores = held_on_a_tpu(lambda q: jnp.sin(jnp.cumsum(jnp.einsum("bqd,bkd->bqk", q, q), 0)),
+                           ((256, 64, 64), "float32"))
+    assert scores["dot_general"] == 256 * 64 * 128 * 4  # not along the axis of the batch
+    plain = held_on_a_tpu(lambda x, w: jnp.cumsum(x @ w, 0), ((256, 64), "float32"),
+                          ((64, 64), "float32"))
+    assert plain["dot_general"] == 256 * 64 * 4
+
+
+def test_products_on_a_tpu_read_and_end_fusions():
+    """What a product reads is computed in it; a sum with one that is read once takes its place."""
+    held = held_on_a_tpu(lambda x, w: jnp.cumsum((jnp.tanh(x) * 2.0) @ w + x, 0),
+                         ((256, 128), "float32"), ((128, 128), "float32"))
+    assert "tanh" not in held and "mul" not in held and held["add"] == 256 * 128 * 4
+
+
 def test_what_a_traced_function_needs():
     traced = jax.jit(jax.grad(unrolled)).trace(WEIGHTS, X)
     free = traced.memory()
