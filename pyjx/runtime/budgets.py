@@ -8,9 +8,10 @@ own word counts: where it says more, the plan is made anew for as much less.
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram
@@ -24,12 +25,13 @@ from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.value_texts import size_text
-from pyjx.runtime import backends
+from pyjx.runtime import backends, cache
 from pyjx.runtime.compile import compile_lowered
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.lower import in_own_operations, lower_closed
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.recomputing import Plan, Search, flattened, work_on
+from pyjx.version import __version__
 
 _SHOWN = 5  # of the largest arrays
 CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
@@ -96,6 +98,7 @@ class Fit(Record):
       sizes: the bytes of values.
       n_devices: for how many devices it is, whose memory `before` and `after` count together.
       fitter: what found it.
+      scale: what estimates were multiplied by.
     """
 
     closed: ClosedJaxpr
@@ -106,6 +109,7 @@ class Fit(Record):
     sizes: Sizes
     n_devices: int
     fitter: Fitter
+    scale: float
 
     @property
     def work(self) -> float:
@@ -135,31 +139,42 @@ class Fitter:
     Attributes:
       budget: bytes of each device.
       scale: what the estimates are to be multiplied by.
+      known: whether the last program was found by another process.
     """
 
     def __init__(self, budget: float) -> None:
         self.budget = budget
         # When values are alive, the flat program, and what was found for other budgets.
         self._prepared: tuple[Liveness, ClosedJaxpr, Search] | None = None
+        self._entry: cache.Entry | None = None
         self.scale = 1.0
+        self.known = False
 
     def forget(self) -> None:
         """Free what is kept to find other programs sooner."""
         self._prepared = None
 
+    def keep(self, fit: Fit) -> None:
+        """Let other processes find a program without a search."""
+        if self._entry is not None and fit.plan is not None and not self.known:
+            self._entry.write(json.dumps([fit.scale, fit.plan.path]).encode())
+
     def __call__(self, closed: ClosedJaxpr, lowered: ClosedJaxpr, name: str, *,
-                 donated: Sequence[bool], platform: str, n_devices: int = 1) -> Fit:
+                 donated: Sequence[bool], platform: str, n_devices: int = 1,
+                 text: Callable[[], str] | None = None) -> Fit:
         """A program that is expected to fit.
 
         Args:
           closed: the program, in operations that the platform has rules for.
           lowered: what is lowered if that fits.
           n_devices: the devices that it is cut for; the budget is that of each.
+          text: gives the text of `lowered`, by which other processes know what was found.
 
         Raises:
           JaxRuntimeError: nothing that is found needs as little.
         """
         budget, machine = self.budget, machine_of(platform)
+        first = self._prepared is None
         if self._prepared is None:
             self._prepared = (Liveness(flattened(lowered).jaxpr, machine, donated),
                               dce(flattened(closed)), Search(machine, work_on(platform), donated))
@@ -168,14 +183,34 @@ class Fitter:
         fixed = min(before.fixed, budget * n_devices)
         room = fixed + (budget * n_devices - fixed) / self.scale
         if before.peak <= room:
-            return Fit(closed, budget, before, before, None, machine.sizes, n_devices, self)
-        plan = search.run(flat.jaxpr, room)
+            return Fit(closed, budget, before, before, None, machine.sizes, n_devices, self,
+                       self.scale)
+        plan = None
+        if first and text is not None:
+            self._entry = cache.entry_of("plan", __version__, jaxlib_api.JAXLIB_RELEASE, platform,
+                                         str(budget), str(n_devices), text())
+            plan = self._kept(flat.jaxpr, search)
+        self.known = plan is not None
+        plan = plan or search.run(flat.jaxpr, room)
         fit = Fit(ClosedJaxpr(plan.jaxpr, flat.consts), budget, before, plan.live,
-                  plan if plan.work else None, machine.sizes, n_devices, self)
+                  plan if plan.work else None, machine.sizes, n_devices, self, self.scale)
         peak = plan.live.peak
-        if peak > _SURELY * room and (platform == "cpu" or self.scale != 1.0):
+        if not self.known and peak > _SURELY * room and (platform == "cpu" or self.scale != 1.0):
             raise fit.beyond(name, (fixed + (peak - fixed) * self.scale) / n_devices)
         return fit
+
+    def _kept(self, jaxpr: Jaxpr, search: Search) -> Plan | None:
+        """The program that another process has found."""
+        blob = None if self._entry is None else self._entry.read()
+        if blob is None:
+            return None
+        try:
+            scale, path = json.loads(blob)
+            plan = search.follow(jaxpr, path)
+        except (LookupError, TypeError, ValueError, StopIteration):  # of another search
+            return None
+        self.scale = scale
+        return plan
 
 
 def planned(closed: ClosedJaxpr, name: str, options: Any) -> tuple[ClosedJaxpr, Any]:
@@ -219,7 +254,7 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
         fits = peak is None or peak <= budget
         if fits and (best is None or fit.work < best[0].fit.work):
             best = source, executable
-        if peak is None or (fits and (not fit.work or peak > _WELL * budget)):
+        if peak is None or (fits and (not fit.work or peak > _WELL * budget or fitter.known)):
             break
         if not fits and (least is None or peak < least[0]):
             least = peak, fit
@@ -230,6 +265,7 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
     if best is None:
         assert least is not None
         raise least[1].beyond(name, least[0])
+    fitter.keep(best[0].fit)
     return best
 
 

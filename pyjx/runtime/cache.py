@@ -239,6 +239,14 @@ def entry_for(client: Any, program: LoweredProgram | str | bytes, devices: tuple
     return Entry(where, _digest(*parts))
 
 
+def entry_of(*parts: str) -> Entry | None:
+    """The place of something else than a program, known by texts; None where nothing is kept."""
+    where = folder()
+    return None if where is None else Entry(where, _digest(
+        _MAGIC, *[piece for part in parts
+                  for piece in (len(part).to_bytes(8, "little"), part.encode())]))
+
+
 def _digest(*parts: bytes) -> bytes:
     digest = hashlib.sha256()
     for part in parts:
@@ -269,7 +277,7 @@ class Entry:
     def load(self, client: Any, devices: Any, options: Any, host_callbacks: Sequence[Any]) -> Any:
         """The executable, which calls these functions of this process, or None if there is none or
         it cannot be used."""
-        blob = self._read()
+        blob = self.read()
         if blob is None:
             return None
         try:
@@ -290,6 +298,10 @@ class Entry:
             return
         if len(blob) < config.persistent_cache_min_entry_size_bytes.value:
             return
+        self.write(blob)
+
+    def write(self, blob: bytes) -> None:
+        """Keep bytes for other processes; failures are silent."""
         try:
             self._write(blob)
         except OSError as error:
@@ -311,7 +323,8 @@ class Entry:
     def _checksum(self, blob: bytes) -> bytes:
         return _digest(self._key, blob)
 
-    def _read(self) -> bytes | None:
+    def read(self) -> bytes | None:
+        """The bytes that are kept; None if there are none, or they are damaged."""
         try:
             flags = os.O_RDONLY  # and a pipe is not waited for
             for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):

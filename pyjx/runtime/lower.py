@@ -56,18 +56,23 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         prepared, keeps_barriers = _prepared(
             decomposed, platform, alone, outline=not for_export and mode == "on", long=(
                 not for_export and mode == "auto" and platform == "cpu"))
+
+        def written(prepared: ClosedJaxpr) -> LoweredProgram:
+            return lower(prepared, name, platform=platform, donated=donated,
+                         keep_unused=keep_unused, inline_constants=for_export, paths=paths,
+                         partitioning=ONE if placement is None
+                         else placement.partitioning(prepared.consts),
+                         devices=() if placement is None else placement.devices)
+
         fit = None
         if fitted is not None:
             fit = fitted(decomposed, prepared, name, donated=donated, platform=platform,
-                         n_devices=len(placement.devices or (None,)) if placement else 1)
+                         n_devices=len(placement.devices or (None,)) if placement else 1,
+                         text=lambda: written(prepared).text)
             if fit.plan is not None:
                 # What calls of functions read is in memory until they end.
                 prepared, keeps_barriers = _prepared(fit.closed, platform, alone)
-        program = lower(prepared, name, platform=platform, donated=donated,
-                        keep_unused=keep_unused, inline_constants=for_export, paths=paths,
-                        partitioning=ONE if placement is None
-                        else placement.partitioning(prepared.consts),
-                        devices=() if placement is None else placement.devices)
+        program = written(prepared)
         program.keeps_barriers = keeps_barriers or (
             fit is not None and fit.plan is not None and platform == "cpu")
         program.fit = fit

@@ -46,7 +46,9 @@ from pyjx.runtime.costs import arithmetic
 Work = Callable[..., float]  # of an equation, and whether its results are written to memory
 # An equation that is done again, the bytes that need not stay for that, and its work.
 Again = tuple[JaxprEqn, int, float]
-Price = Callable[[int, Any], float]  # of what an equation, by its number, makes to stay in memory
+# The cuts that make a program, one after the other: (border, number of parts, price of each part),
+# or the paths of the programs inside the equation that needs most.
+Path = Sequence[Any]
 
 # What a byte of a result costs to make, in arithmetic operations: those of a vector unit in the
 # time in which memory takes a byte.
@@ -121,12 +123,14 @@ class Plan(Record):
       live: when its values are alive.
       work: the work that is done again, as `work_on` counts it.
       again: what is done again.
+      path: how it was found, as `Search.follow` takes it.
     """
 
     jaxpr: Jaxpr
     live: Liveness
     work: float
     again: list[Again]
+    path: Path
 
 
 def _remembered(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -161,9 +165,23 @@ class Search:
         self._borders: dict[int, list[int]] = {}
 
     def plan(self, jaxpr: Jaxpr, work: float = 0.0, again: Sequence[Again] = (),
-             loop: bool = False) -> Plan:
+             loop: bool = False, path: Path = ()) -> Plan:
         live = Liveness(jaxpr, self.machine, self._donated, loop=loop)
-        return Plan(jaxpr, live, work, list(again))
+        return Plan(jaxpr, live, work, list(again), path)
+
+    def follow(self, jaxpr: Jaxpr, path: Path, loop: bool = False) -> Plan:
+        """The program that a search found before, by its path."""
+        plan = self.plan(jaxpr, loop=loop)
+        for step in path:
+            if len(step) == 1:
+                paths = iter(step[0])
+                inner = self._inside(plan, loop, lambda search, body, _, repeats: search.follow(
+                    body, next(paths), repeats))  # noqa: B023
+                plan = plan if inner is None else inner
+            else:
+                border, n, prices = step
+                plan = self._cut(plan, border, n, loop).priced(tuple(prices))
+        return plan
 
     def run(self, jaxpr: Jaxpr, budget: float, loop: bool = False) -> Plan:
         """The program with the least work that fits, or the one with the lowest peak."""
@@ -173,22 +191,24 @@ class Search:
         for _ in range(_ROUNDS):
             if best.live.peak <= budget or not best.live.eqns:  # there is nothing to do again
                 break
-            inner = self._inside(best, budget, loop)
+            inner = self._inside(best, loop, lambda search, body, more, repeats: search.run(
+                body, budget + more, repeats))
             found = self._at_peak(best, budget, loop) if inner is None else inner
             if found.live.peak >= best.live.peak * 0.995:
                 break
             best = found
         return best
 
-    def _inside(self, plan: Plan, budget: float, loop: bool) -> Plan | None:
-        """The program where it needs most because of a program inside an equation."""
+    def _inside(self, plan: Plan, loop: bool, find: Callable[[Search, Jaxpr, float, bool], Plan]
+                ) -> Plan | None:
+        """The program where it needs most because of a program inside an equation, for which
+        `find(search, jaxpr, more, loop)` finds one that needs so much more than the budget."""
         live = plan.live
         i = live.at_peak
         needed = live.inside.get(i, 0)
         if 2 * needed < live.live[i]:
             return None
         eqn = live.eqns[i]
-        room = budget - (live.peak - needed)
         inner = Search(self.machine, self.work)
         works: list[Plan] = []
 
@@ -197,7 +217,7 @@ class Search:
             repeats = bool(eqn.primitive.holder.loops)
             # Its inputs and results are not counted there.
             fixed = Liveness(flat.jaxpr, inner.machine, loop=repeats).fixed
-            works.append(inner.run(flat.jaxpr, room + fixed, repeats))
+            works.append(find(inner, flat.jaxpr, fixed + needed - live.peak, repeats))
             return ClosedJaxpr(works[-1].jaxpr, flat.consts)
 
         params = map_jaxprs(eqn.params, within, lambda j: j)
@@ -208,7 +228,8 @@ class Search:
         times = eqn.primitive.holder.times(eqn.params) or 1
         return self.plan(plan.jaxpr.replace(eqns=eqns),
                          plan.work + times * sum([p.work for p in works]),
-                         [*plan.again, *[a for p in works for a in p.again]], loop)
+                         [*plan.again, *[a for p in works for a in p.again]], loop,
+                         (*plan.path, ([p.path for p in works],)))
 
     def _at_peak(self, plan: Plan, budget: float, loop: bool) -> Plan:
         """The program cut at its highest step, or at the one before it at which most waits to be
@@ -236,8 +257,7 @@ class Search:
         """A program in so many parts behind an equation."""
         known = self._cuts.get((id(plan), border, n))
         if known is None:
-            known = self._cuts[id(plan), border, n] = _Cut(
-                self, plan, _starts(plan.live.eqns, border, n, self.machine.sizes), loop)
+            known = self._cuts[id(plan), border, n] = _Cut(self, plan, border, n, loop)
         return known
 
     def _risen(self, cut: _Cut, budget: float) -> tuple[Plan, float, float]:
@@ -336,8 +356,9 @@ class _Cut:
     """A program in parts, each of which keeps values that are made before the first one starts, or
     computes them again. Its variants are known by the prices of a byte that stays."""
 
-    def __init__(self, search: Search, plan: Plan, starts: Sequence[int], loop: bool) -> None:
+    def __init__(self, search: Search, plan: Plan, border: int, n: int, loop: bool) -> None:
         eqns = plan.jaxpr.eqns
+        starts = _starts(eqns, border, n, search.machine.sizes)
         self._search = search
         self._plan = plan
         self._jaxpr = plan.jaxpr
@@ -347,6 +368,7 @@ class _Cut:
         self._values = Values(eqns, starts)
         self._known: dict[Any, set[Any]] = {}  # what the last parts compute again, by their prices
         self._variants: dict[Any, Plan] = {}
+        self._number = n
         self.parts = len(starts)
         self.loops = any([e.primitive.holder.loops for e in eqns])
         self.most = plan.work + _MOST_OFTEN * sum(
@@ -362,7 +384,10 @@ class _Cut:
     def at(self, dear: float, cheap: float, split: int) -> Plan:
         """The program where the parts from one on pay a price for a byte, and those before it
         another one."""
-        prices = (*[cheap] * split, *[dear] * (self.parts - split))
+        return self.priced((*[cheap] * split, *[dear] * (self.parts - split)))
+
+    def priced(self, prices: tuple[float, ...]) -> Plan:
+        """The program where each part pays a price for a byte."""
         found = self._variants.get(prices)
         if found is None:
             found = self._variants[prices] = self._at(prices)
@@ -388,7 +413,8 @@ class _Cut:
         found = [(e, n * sum([size(v.aval) for v in e.outvars]), n * w) for e, n, w in done]
         return self._search.plan(
             dce_jaxpr(program, (True,) * len(program.outvars)),
-            plan.work + sum([w for _, _, w in found]), [*plan.again, *found], self._loop)
+            plan.work + sum([w for _, _, w in found]), [*plan.again, *found], self._loop,
+            (*plan.path, (self._starts[0], self._number, prices)))
 
     def _agains(self, values: Values, eqns: Sequence[JaxprEqn], prices: Sequence[float],
                 known: dict[Any, set[Any]]) -> list[set[Any]]:

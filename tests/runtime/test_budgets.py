@@ -15,7 +15,7 @@ from pyjx import configuration
 from pyjx.configuration import checked_budget
 from pyjx.core.lifetimes import Liveness, machine_of, nbytes, tiled_bytes
 from pyjx.runtime.budgets import bytes_on, peak_of
-from pyjx.runtime.recomputing import flattened
+from pyjx.runtime.recomputing import Search, flattened
 
 WIDTH, BATCH, LAYERS = 64, 512, 8
 RNG = np.random.default_rng(0)
@@ -188,6 +188,25 @@ def test_plans_are_the_same_each_time():
     texts = {jax.jit(lambda ws, x: fun(ws, x), memory_budget=budget).lower(WEIGHTS, X).as_text()
              for _ in range(3)}
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize("fun", [gradient_of(unrolled), gradient_of(scanned), in_a_loop])
+def test_another_process_need_not_search(fun, cache_folder, monkeypatch):
+    """It follows the path that was found, and loads what was compiled then."""
+    budget = int(0.6 * peak(jax.jit(fun).lower(WEIGHTS, X).compile()))
+
+    def text():
+        bounded = jax.jit(lambda ws, x: fun(ws, x), memory_budget=budget).lower(WEIGHTS, X)
+        return bounded.compile() and bounded.as_text()
+
+    found = text()
+    with monkeypatch.context() as patched:
+        patched.setattr(Search, "run", None)
+        patched.setattr("pyjx.jaxlib_api.compile_and_load", None)
+        assert text() == found
+    for entry in cache_folder.glob("*.xla"):
+        entry.write_bytes(b"damaged")
+    assert text() == found
 
 
 def test_the_flag_bounds_all_programs():

@@ -358,7 +358,7 @@ def test_twenty_processes_at_once(start_python, cache_folder):
     with config.cache_dir(str(cache_folder)):
         for entry in entries(cache_folder):
             place = cache.Entry(str(cache_folder), bytes.fromhex(entry.stem))
-            assert place._read() is not None
+            assert place.read() is not None
 
 
 def test_why_a_program_is_not_kept_on_disk():
