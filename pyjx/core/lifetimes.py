@@ -255,7 +255,8 @@ class Liveness:
                 size[v] = int(size[v] * self._padded.get(v, 1.0))
             if primitive.cost is not None or primitive.in_place or primitive.holder.loops:
                 self._take_over(i, eqn, read, given, results)
-            if self._machine.tiles and primitive.name.startswith("scatter"):  # rows are copied
+            if self._machine.tiles and primitive.in_place and "dimension_numbers" in eqn.params:
+                # The rows that are scattered are copied.
                 self.inside[i] = tiled_bytes(eqn.invars[2].aval, _last(eqn.invars[2]))
             elif eqn.params and holds_jaxprs(eqn):
                 self.inside[i] = self._held(eqn)
@@ -314,11 +315,15 @@ def _ends(jaxpr: Jaxpr) -> set[Any]:
             continue
         read = [x for x in eqn.invars if type(x) is not Literal]
         made_of = {r for x in read if x.aval.size >= out.aval.size for r in roots.get(x, (x,))}
-        if eqn.primitive.name == "gather" or len(made_of) > _LARGE or not products.isdisjoint(read):
+        if _gathers(eqn) or len(made_of) > _LARGE or not products.isdisjoint(read):
             found.add(out)
         else:
             roots[out] = made_of
     return found
+
+
+def _gathers(eqn: JaxprEqn) -> bool:
+    return eqn.primitive.fused and "dimension_numbers" in eqn.params
 
 
 def _is_product(eqn: JaxprEqn) -> bool:
@@ -352,7 +357,7 @@ def _padded(eqns: Sequence[JaxprEqn]) -> dict[Any, float]:
         found.update((x, max(found.get(x, 1.0), more)) for x in eqn.invars
                      if type(x) is not Literal and x.aval.size >= size)
     for eqn in eqns:
-        if eqn.primitive.name == "gather":
+        if _gathers(eqn):
             note(eqn.outvars[0], _last(eqn.outvars[0]), None)
     return found
 

@@ -40,9 +40,8 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
                  paths: Sequence[str] = (), fitted: Callable[..., Any] | None = None
                  ) -> LoweredProgram:
     """The program of a jaxpr for a placement or, for one device, for a platform; `for_export`
-    writes constants into it, and leaves it in the functions that it has. With `paths`, which say
-    what messages call the arguments, it checks their shapes. `fitted` makes it
-    fit into the memory there is (runtime/budgets.py)."""
+    writes constants into it, and leaves it in its functions. With `paths`, which messages call the
+    arguments, it checks their shapes. `fitted` makes it fit into memory (runtime/budgets.py)."""
     if closed.consts and not for_export:
         warn_of_captured(closed)
     if placement is not None and placement.devices and not for_export:
@@ -50,32 +49,26 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     ledger.note_lowering(closed, name)
     with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
             collector_paused():
-        alone = not for_export and (placement is None or len(placement.devices) < 2)
+        devices = () if placement is None else placement.devices
+        alone = not for_export and len(devices) < 2
         decomposed = in_own_operations(closed, placement, platform, alone)
-        mode = configuration.outline.value
-        prepared, keeps_barriers = _prepared(
-            decomposed, platform, alone, outline=not for_export and mode == "on", long=(
-                not for_export and mode == "auto" and platform == "cpu"))
+        prepared, keeps_barriers = _prepared(decomposed, platform, alone, not for_export)
 
         def written(prepared: ClosedJaxpr) -> LoweredProgram:
+            parts = ONE if placement is None else placement.partitioning(prepared.consts)
             return lower(prepared, name, platform=platform, donated=donated,
                          keep_unused=keep_unused, inline_constants=for_export, paths=paths,
-                         partitioning=ONE if placement is None
-                         else placement.partitioning(prepared.consts),
-                         devices=() if placement is None else placement.devices)
+                         partitioning=parts, devices=devices)
 
         fit = None
         if fitted is not None:
             fit = fitted(decomposed, prepared, name, donated=donated, platform=platform,
-                         n_devices=len(placement.devices or (None,)) if placement else 1,
-                         text=lambda: written(prepared).text)
-            if fit.plan is not None:
-                # What calls of functions read is in memory until they end.
-                prepared, keeps_barriers = _prepared(fit.closed, platform, alone)
+                         n_devices=len(devices) or 1, text=lambda: written(prepared).text)
+            if fit.plan is not None:  # what calls of functions read stays until they end
+                prepared = _prepared(fit.closed, platform, alone, False)[0]
+                keeps_barriers = keeps_barriers or platform == "cpu"
         program = written(prepared)
-        program.keeps_barriers = keeps_barriers or (
-            fit is not None and fit.plan is not None and platform == "cpu")
-        program.fit = fit
+        program.keeps_barriers, program.fit = keeps_barriers, fit
         full = configuration.include_full_tracebacks_in_locations.value
         program.places = (configuration.traceback_in_locations_limit.value if full else 1,
                           configuration.hlo_source_file_canonicalization_regex.value)
@@ -87,18 +80,15 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     return program
 
 
-def in_own_operations(closed: ClosedJaxpr, placement: Placement | None, platform: str, alone: bool
-                      ) -> ClosedJaxpr:
-    """The program in operations that the platform has rules for; `alone` says whether it is for one
-    device."""
+def in_own_operations(closed: ClosedJaxpr, placement: Placement | None, platform: str,
+                      alone: bool) -> ClosedJaxpr:
+    """The program in operations that the platform has rules for; `alone`: for one device."""
     if placement is not None and placement.mesh is not None:
-        types = closed.out_avals
-        closed = with_open_results(types_as_constraints(closed), types,
+        closed = with_open_results(types_as_constraints(closed), closed.out_avals,
                                    placement.out_shardings)
     if not configuration.allow_f16_reductions.value:
         check_reductions(closed.jaxpr)
-    closed = metadata_as_programs(closed)
-    physical = physicalize(closed)
+    physical = physicalize(metadata_as_programs(closed))
     # XLA's partitioner knows how to cut a product, and what is exported is for all machines.
     with configuration.small_kernels(platform == "cpu" and alone
                                      and configuration.small_kernels.value
@@ -106,14 +96,14 @@ def in_own_operations(closed: ClosedJaxpr, placement: Placement | None, platform
         return decompose(physical, platform)
 
 
-def _prepared(decomposed: ClosedJaxpr, platform: str, alone: bool, outline: bool = False,
-              long: bool = False) -> tuple[ClosedJaxpr, bool]:
-    """The program as it is lowered, and whether its barriers count in loops; `outline` says whether
-    repeated blocks may become functions, `long` whether they may in a long program."""
-    keeps_barriers = False
+def _prepared(decomposed: ClosedJaxpr, platform: str, alone: bool, outline: bool
+              ) -> tuple[ClosedJaxpr, bool]:
+    """The program as it is lowered, `outline`d or not, and whether its barriers count in loops."""
+    mode, keeps_barriers = configuration.outline.value, False
     if alone and platform == "cpu":
         decomposed, keeps_barriers = for_one_cpu(decomposed)
-    return prepare(decomposed, outline=outline or (long and is_long(decomposed))), keeps_barriers
+    return prepare(decomposed, outline=outline and (mode == "on" or (
+        mode == "auto" and platform == "cpu" and is_long(decomposed)))), keeps_barriers
 
 
 def prepare(closed: ClosedJaxpr, *, outline: bool) -> ClosedJaxpr:
@@ -156,7 +146,6 @@ def _warn_of_unused(avals: Sequence[Any]) -> None:
 
 
 _SHOWN = 10  # of the largest constants
-_ALL = sys.maxsize
 
 
 def warn_of_captured(closed: ClosedJaxpr) -> None:
@@ -178,7 +167,7 @@ def warn_of_captured(closed: ClosedJaxpr) -> None:
     frames = configuration.captured_constants_report_frames.value
     if frames:
         text += (" The report that follows goes with JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=0.\n\n"
-                 + _report(closed, sizes, frames if frames > 0 else _ALL))
+                 + _report(closed, sizes, frames if frames > 0 else sys.maxsize))
     else:
         text += (" JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=-1 brings a report of where they are "
                  "used.")
