@@ -27,6 +27,7 @@ from pyjx.numpy.promotion import (
     strong,
 )
 from pyjx.runtime.operations import body_of
+from pyjx.transforms.vmap import vmap
 
 
 def _check_kind(name: str, kind: object, order: object, stable: object) -> None:
@@ -214,20 +215,20 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     2
     """
     a, kth = _kth("argpartition", a, kth, axis)
-    aval = get_aval(a)
-    last, size = aval.ndim - 1, aval.shape[-1]
     low = lax.top_k(_negated(a), kth + 1)[1]
-    place = lax.broadcasted_iota(np.dtype(np.int32), aval.shape, last)
-    order = lax.sort((low, low), dimension=last, num_keys=1)[0]
-    # Whether an index is among the lowest: it is found in their sorted list.
-    wide = (*aval.shape, kth + 1)
-    chosen = lax.eq(lax.broadcast_in_dim(place, wide, range(last + 1)),
-                    lax.broadcast_in_dim(order, wide, (*range(last), last + 1)))
-    among = lax.reduce_or(chosen, (last + 1,))
-    rest = lax.sort((convert(among, np.dtype(np.int32)), place), dimension=last, num_keys=1)[1]
-    high = lax.slice_in_dim(rest, 0, size - kth - 1, axis=last)
-    order = convert(lax.concatenate([low, high], last), np.dtype(np.int32), aval.weak_type)
-    return moved(order, -1, axis)
+    size = get_aval(a).shape[-1]
+
+    def followed(low: Array) -> Any:
+        """The indices of a row, those given first: the rank of each of the others is counted."""
+        free = lax.full((size,), 1, np.int32).at[low].set(0, mode="promise_in_bounds")
+        rank = ufuncs.where(ufuncs.equal(free, 1), ufuncs.add(lax.cumsum(free), kth), size)
+        order = lax.full((size,), 0, np.int32).at[rank].set(
+            lax.iota(np.int32, size), mode="drop", unique_indices=True)
+        return lax.dynamic_update_slice_in_dim(order, low, 0, 0)
+
+    for _ in get_aval(a).shape[:-1]:
+        followed = vmap(followed)
+    return moved(convert(followed(low), np.dtype(np.int32), get_aval(a).weak_type), -1, axis)
 
 
 @numpy_function(static_argnames=("k", "axis", "mode", "sorted"))

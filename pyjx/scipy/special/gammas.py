@@ -306,7 +306,7 @@ def multigammaln(a: Array, d: Any) -> Array:
                           "The error arose in jax.scipy.special.multigammaln argument `d`.")
     d = as_truncated_int("multigammaln", "d", d)
     a = as_array(promote_dtypes_as_floats(*operands("multigammaln", a), d)[0])
-    steps = jnp.asarray((np.arange(d) / 2).reshape((1,) * a.ndim + (d,)), a.dtype)
+    steps = lax.broadcasted_iota(a.dtype, (1,) * a.ndim + (d,), a.ndim) / 2
     return d * (d - 1) / 4 * math.log(math.pi) + lax.lgamma(a[..., None] - steps).sum(-1)
 
 
