@@ -160,5 +160,6 @@ def _orders(z: Array, v: int, n_iter: int) -> Array:
 def _orders_jvp(v: int, n_iter: int, primals: Any, tangents: Any) -> tuple[Array, Array]:
     # J_n' = (J_(n-1) - J_(n+1))/2, where J_(-1) = -J_1 (DLMF 10.6.1)
     (z,), (dz,) = primals, tangents
-    y = _orders(z, v + 1, max(n_iter, v + 2))
+    # computed apart, as what XLA makes a part of padding, of a gradient say, takes no vectors
+    y = lax.optimization_barrier(_orders(z, v + 1, max(n_iter, v + 2)))
     return y[:-1], (jnp.concatenate([-y[1:2], y[:v]]) - y[1:]) / 2 * dz
