@@ -400,12 +400,15 @@ def _number(version: str) -> tuple[int, ...]:
 def _page(program: Program) -> str:
     traced = isinstance(program, TracedProgram)
     static = not program.is_symbolic
+    expected = program.traced.memory() if (
+        static and isinstance(program, TracedProgram) and program.lowered._program.fit) else None
     return str(pages.page(
         program.name, jaxpr=program.jaxpr if traced else None,
         stablehlo=program.stablehlo(locs="stack"), hlo=program.hlo_opt if static else None,
         cost=_xla_figures(program) if static else None,
         measured=program.measured, balance=ranking.BALANCES[program.platform.name],
-        passes=rewriting.passes(program.jaxpr, program.platform.name) if traced else ()))
+        passes=rewriting.passes(program.jaxpr, program.platform.name) if traced else (),
+        memory=expected))
 
 
 def _xla_figures(program: Program) -> dict[str, float | str]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from string import Template
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyjx import configuration
 from pyjx.core.jaxpr import ClosedJaxpr
@@ -32,6 +32,9 @@ from pyjx.viewer.liveness import memory
 from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, lines_of, tables
 from pyjx.viewer.rewriting import Pass, changes, passes
 from pyjx.viewer.stablehlo import stablehlo_listing
+
+if TYPE_CHECKING:
+    from pyjx.runtime.budgets import Memory
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -123,13 +126,14 @@ def _numbered(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
 # In the order in which they are read.
 _SCRIPTS = ("program.js", "rows.js", "highlight.js", "pane.js", "search.js", "costs.js",
             "details.js", "memory.js", "graph.js", "flow.js", "passes.js", "app.js")
+_MOST_STEPS = 2000  # of a curve
 _AROUND = 2  # lines of source above and below one that is shown
 
 
 def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
          hlo: str | None = None, cost: Mapping[str, float | str] | None = None,
          measured: Mapping[str, float] | None = None, balance: float = BALANCES["cpu"],
-         passes: Iterable[Pass] = ()) -> str:
+         passes: Iterable[Pass] = (), memory: Memory | None = None) -> str:
     """An HTML page that shows the forms of a program side by side.
 
     It is one file, reads nothing over the network and runs from a disk. An operation shows its
@@ -145,6 +149,7 @@ def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None 
       balance: floating-point operations that the device does while it moves a byte; what was not
         measured takes the larger of both times.
       passes: rewrites of the jaxpr, as `pyjx.inspect.passes` gives them.
+      memory: as `traced.memory()` expects it: both curves where there is a budget.
 
     >>> import pyjx as jax
     >>> traced = jax.jit(lambda x: x + 1).trace(1.0)
@@ -156,6 +161,7 @@ def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None 
                            measured=measured, balance=balance)
         document["title"] = title
         document["passes"] = changes(passes)
+        document["budget"] = _both_curves(memory)
         data = zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 9)
     assets = files("pyjx.viewer").joinpath("assets")
     read = {name: assets.joinpath(name).read_text(encoding="utf-8")
@@ -164,6 +170,17 @@ def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None 
         title=html.escape(title), style=read["viewer.css"],
         script="\n".join([read[name] for name in _SCRIPTS]),
         program=base64.b64encode(data).decode())
+
+
+def _both_curves(memory: Memory | None) -> dict[str, Any] | None:
+    """What is expected without a budget and within it; None where there is none."""
+    if memory is None or memory.budget is None:
+        return None
+    before, after = [[max(curve[i:i + step]) for i in range(0, len(curve), step)]
+                     for curve in (memory.before, memory.after)
+                     for step in [-(-len(curve) // _MOST_STEPS)]]
+    return {"bytes": memory.budget, "before": before, "after": after,
+            "largest": list(map(str, memory.largest)), "again": list(map(str, memory.given_up))}
 
 
 def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
@@ -368,4 +385,5 @@ def show(fun: Callable[..., Any], *args: Any, optimised: bool = True, height: in
     platform = lowered._platform
     return View(page(traced.fun_name, jaxpr=traced.jaxpr, hlo=optimised_hlo,
                      stablehlo=lowered.as_text(debug_info=True), balance=BALANCES[platform],
-                     passes=passes(traced.jaxpr, platform)), height)
+                     passes=passes(traced.jaxpr, platform),
+                     memory=traced.memory() if lowered._program.fit else None), height)

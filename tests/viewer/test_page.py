@@ -18,6 +18,12 @@ def loss(w, x):
     return jnp.sum(jnp.tanh(x @ w))
 
 
+def deep(ws, x):
+    for w in ws:
+        x = jnp.tanh(jax.nn.silu(x @ w)) + x
+    return (x**2).mean()
+
+
 @pytest.fixture(scope="module")
 def view():
     return viewer.show(jax.grad(loss), jnp.ones((3, 4)), jnp.ones((2, 3)))
@@ -50,6 +56,19 @@ def test_page_holds_the_forms_and_the_source(view):
 def test_page_is_the_same_each_time():
     closed = jax.make_jaxpr(loss)(jnp.ones((3, 4)), jnp.ones((2, 3)))
     assert viewer.page("a", jaxpr=closed) == viewer.page("a", jaxpr=closed)
+
+
+def test_both_curves_are_there_with_a_budget(view):
+    """As `memory()` expects them, with what is computed again."""
+    assert document(view.html)["budget"] is None
+    args = [jnp.ones((64, 64))] * 8, jnp.ones((512, 64))
+    free = jax.jit(jax.grad(deep)).trace(*args).memory().peaks[0]
+    bounded = jax.jit(jax.grad(deep), memory_budget=int(0.7 * free))
+    memory = bounded.trace(*args).memory()
+    shown = document(viewer.show(bounded, *args, optimised=False).html)["budget"]
+    assert shown["bytes"] == memory.budget == int(0.7 * free)
+    assert (max(shown["before"]), max(shown["after"])) == memory.peaks
+    assert "f32[512,64]" in shown["largest"][0] and shown["again"]
 
 
 def test_titles_and_programs_cannot_end_the_script():

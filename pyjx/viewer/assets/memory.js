@@ -1,4 +1,5 @@
-// Memory over time: a step line of live bytes, a slider over the steps, and the largest values.
+// Memory over time: a step line of live bytes, a slider over the steps, and the largest values; with
+// a budget the same as it is expected within that, and without it as a line.
 
 const CHART_HEIGHT = 150;
 
@@ -16,7 +17,8 @@ class MemoryChart {
   build() {
     const options = this.program.forms.map((form) =>
       `<option value="${form.index}"${form === this.form ? " selected" : ""}>` +
-      `${escapeHtml(form.title)}</option>`).join("");
+      `${escapeHtml(form.title)}</option>`).join("") + (this.program.budget
+      ? `<option value="budget">the budget of ${bytes(this.program.budget.bytes)}</option>` : "");
     this.element.innerHTML = `
       <div class="chart-side">
         <div class="chart-head"><label>Of <select>${options}</select></label>
@@ -35,7 +37,7 @@ class MemoryChart {
     this.said = this.element.querySelector("output");
     this.largest = this.element.querySelector(".largest");
     this.element.querySelector("select").addEventListener("change", (event) => {
-      this.form = this.program.forms[event.target.value];
+      this.form = this.program.forms[event.target.value] ?? this.expected();
       this.draw();
     });
     this.chart.addEventListener("mousemove", (event) => this.step(this.stepAt(event)));
@@ -48,6 +50,13 @@ class MemoryChart {
     });
   }
 
+  /** What is expected within the budget, in the place of a form: its steps have no rows. */
+  expected() {
+    const { before, after, largest, again } = this.program.budget;
+    return { before, list: [...largest, ...again.map((line) => `again: ${line}`)],
+             memory: { live: after, rows: [], arguments: 0, largest: [] } };
+  }
+
   peak() {
     const { live } = this.form.memory;
     return live.reduce((best, b, i) => (b > live[best] ? i : best), 0);
@@ -55,21 +64,27 @@ class MemoryChart {
 
   draw() {
     const { live, arguments: given, largest } = this.form.memory;
-    const top = Math.max(given, ...live, 1);
+    const { before = [], list = [] } = this.form;
+    const top = Math.max(given, ...live, ...before, 1);
     const width = Math.max(live.length, 1);
     const y = (b) => (CHART_HEIGHT * (1 - 0.94 * b / top)).toFixed(1);
     let path = `M0 ${CHART_HEIGHT}`;
     live.forEach((b, i) => { path += `V${y(b)}H${i + 1}`; });
+    const without = before.map((b, i) => `${i ? "V" : "M0 "}${y(b)}H${
+      ((i + 1) * width / before.length).toFixed(2)}`).join("");
     this.svg.setAttribute("viewBox", `0 0 ${width} ${CHART_HEIGHT}`);
     this.svg.innerHTML = `<path class="area" d="${path}V${CHART_HEIGHT}Z"/>` +
-      `<path class="given" d="M0 ${y(given)}H${width}V${CHART_HEIGHT}H0Z"/>`;
+      `<path class="given" d="M0 ${y(given)}H${width}V${CHART_HEIGHT}H0Z"/>` +
+      `<path class="without" d="${without}"/>`;
     this.chart.setAttribute("aria-valuemax", String(live.length));
     const items = largest.map(([row, size]) =>
       `<li><button type="button" class="link" data-row="${row}"><b>${bytes(size)}</b> ` +
       `${highlight(this.form.text[row].slice(0, 140), this.form.operation(row))}</button></li>`);
+    const said = before.length ? `without the budget ${bytes(Math.max(...before))}`
+      : `of which arguments ${bytes(given)}`;
     this.largest.innerHTML =
-      `<h3>Alive at the peak <small>${bytes(top)}, of which arguments ${bytes(given)}</small></h3>` +
-      `<ul>${items.join("")}</ul>`;
+      `<h3>Alive at the peak <small>${bytes(Math.max(given, ...live))}, ${said}</small></h3>` +
+      `<ul>${[...items, ...list.map((line) => `<li>${escapeHtml(line)}</li>`)].join("")}</ul>`;
     this.step(this.peak());
   }
 
@@ -86,7 +101,8 @@ class MemoryChart {
     if (!live.length) return;
     const text = `step ${i + 1} of ${live.length}: ${bytes(live[i])}` +
       `${i === this.peak() ? ", the peak" : ""}`;
-    this.said.textContent = `${text} · ${this.form.text[rows[i]].slice(0, 60)}`;
+    this.said.textContent = rows.length
+      ? `${text} · ${this.form.text[rows[i]].slice(0, 60)}` : text;
     this.chart.setAttribute("aria-valuenow", String(i + 1));
     this.chart.setAttribute("aria-valuetext", text);
     this.cursor.style.left = `${100 * (i + 0.5) / live.length}%`;

@@ -214,6 +214,7 @@ class Program {
     this.costs = data.costs;
     this.measured = data.measured;
     this.balance = data.balance;
+    this.budget = data.budget;
     this.scopes = data.scopes;
     this.passes = data.passes;
     this.forms = data.forms.map((form, i) => new Form(form, data.strings, i));
