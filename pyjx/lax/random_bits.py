@@ -10,6 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import unknown
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
@@ -188,7 +189,9 @@ def _rng_uniform_shape(a: ShapedArray, b: ShapedArray, *, shape: tuple[int, ...]
     return ShapedArray(shape, a.dtype, a.weak_type and b.weak_type)
 
 
-rng_uniform_p = register(Primitive("rng_uniform", shape_rule=_rng_uniform_shape))
+# Of unknown cost, so that nobody draws twice to spare memory: the numbers would be others.
+rng_uniform_p = register(Primitive("rng_uniform", shape_rule=_rng_uniform_shape,
+                                   arithmetic=unknown))
 
 
 def _rng_uniform_batch(operands: Values, dims: Dims, *, shape: tuple[int, ...]

@@ -42,7 +42,7 @@ _DERIVATIVE = (" Nothing in it waits for a backward pass. Where it is differenti
 _SURELY = 1.25
 # A program that needs less than this part of its budget is tried to do less again.
 _WELL = 0.8
-_TRIES = 3
+_TRIES = 5
 
 
 def bytes_on(budget: Budget, device: Any) -> int:

@@ -319,7 +319,7 @@ def _borders(live: Liveness) -> list[int]:
     made = sum([size.get(v, 0) for v in live.eqns[peak].outvars])
     freed = sum([n for v, n in size.items() if live.last[v] == peak])
     return list(dict.fromkeys([max(range(1, peak + 1), key=waiting.__getitem__, default=0),
-                               peak + (made > freed)]))
+                               peak + (made > freed) or 1]))
 
 
 def _starts(eqns: Sequence[JaxprEqn], border: int, parts: int, sizes: Callable[[Any], int]
@@ -484,6 +484,8 @@ class _Cut:
                 cut = pair.cut(prices[-1], self._search) if pair.fits() else None
                 if cut is not None:
                     eqns[i], eqns[j], copies = cut
+                    for x in {*eqns[j].invars} - {*late.invars}:
+                        reads[x] = reads.get(x, 0) + 1
                     times = late.primitive.holder.times(late.params)
                     again += [(e, times, work) for e, work in copies]
         return again

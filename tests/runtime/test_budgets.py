@@ -15,7 +15,7 @@ from pyjx import configuration
 from pyjx.configuration import checked_budget
 from pyjx.core.lifetimes import Liveness, machine_of, nbytes, tiled_bytes
 from pyjx.runtime.budgets import bytes_on, peak_of
-from pyjx.runtime.recomputing import Search, flattened
+from pyjx.runtime.recomputing import NEVER, Search, flattened, work_on
 
 WIDTH, BATCH, LAYERS = 64, 512, 8
 RNG = np.random.default_rng(0)
@@ -137,6 +137,46 @@ def test_random_bits_are_computed_again_and_effects_are_not():
     jax.effects_barrier()
     assert len(seen) == LAYERS
     agree(found, fun(*args))
+
+
+def test_what_draws_by_a_hidden_state_is_never_done_again():
+    closed = jax.make_jaxpr(lambda: jax.lax.rng_uniform(0.0, 1.0, (1000,)))()
+    assert work_on("cpu")(closed.jaxpr.eqns[0]) >= NEVER
+
+
+@pytest.mark.parametrize("together", [jnp.stack, tuple])
+def test_a_loop_whose_results_two_others_read_in_turn(together):
+    """The second one has still what the first one computes again from, and loops alone are a
+    program with its highest step at the beginning."""
+    def fun(xs):
+        def early(c, x):
+            z = jax.lax.sort(jnp.sin(jnp.outer(x, x)).reshape(-1))
+            total = z.sum()
+            return c, (total, jnp.broadcast_to(total, (64,)), z)
+
+        _, (totals, wide, zs) = jax.lax.scan(early, 0.0, xs)
+        a = jax.lax.scan(lambda c, y: (c + jnp.cos(y).sum(), None), 0.0, wide)[0]
+        b = jax.lax.scan(lambda c, y: (c + y[0] * jnp.cos(y[1]).sum(), None), 0.0, (totals, zs))[0]
+        return together([a, b])
+
+    xs = jnp.asarray(RNG.normal(size=(1500, 8)), "float32")
+    free = peak(jax.jit(fun).lower(xs).compile())
+    for share in (0.7, 0.4, 0.2):
+        compiled = jax.jit(fun, memory_budget=int(share * free)).lower(xs).compile()
+        assert peak(compiled) <= share * free
+        agree(compiled(xs), fun(xs))
+
+
+@pytest.mark.parametrize("budget", [660_000, 580_000, 540_000])
+def test_what_fits_less_fits_more(budget):
+    """Also where estimates are wrong by half, as programs are tried as long as they get smaller."""
+    def loss(w, x):
+        for _ in range(16):
+            x = jax.lax.sort(jnp.sin(x) * 1.01) * w
+        return x.sum()
+
+    fun = jax.jit(jax.value_and_grad(loss), memory_budget=budget)
+    assert peak(fun.lower(1.5, jnp.ones((64, 64))).compile()) <= budget
 
 
 def test_a_budget_that_is_no_bound_changes_nothing():
