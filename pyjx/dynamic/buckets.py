@@ -230,7 +230,7 @@ class Plan:
             outs = list(lax.optimization_barrier(tuple(outs)))
             for i, part, _ in self.cut:
                 outs[i] = outs[i][part]
-            return outs
+            return control.alike(outs, of.source.out_avals)  # padding and masks are strong
 
         if self.whole is None:
             self.whole = trace_to_jaxpr(fun, self.avals, of.source.debug_info)

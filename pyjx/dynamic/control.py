@@ -31,7 +31,7 @@ def _run(p: Padding, closed: ClosedJaxpr, consts: Sequence[Padded], values: Sequ
             for x, v in zip(outs, closed.jaxpr.outvars, strict=True)]
 
 
-def _alike(xs: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
+def alike(xs: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
     """Values of the strength of types that a carry has."""
     return [lax.convert_element_type_p.bind(x, new_dtype=a.dtype, weak_type=a.weak_type,
                                             sharding=None)
@@ -47,12 +47,12 @@ def _scan(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     body, n_consts, n_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
     consts, carry = xs[:n_consts], [x.val for x in xs[n_consts:n_consts + n_carry]]
     arrays = [x.val for x in xs[n_consts + n_carry:]]
-    carry = _alike(carry, body.in_avals[n_consts:n_consts + n_carry])
+    carry = alike(carry, body.in_avals[n_consts:n_consts + n_carry])
     length = params["length"]
 
     def step(now: Sequence[Any], slices: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         outs = _run(p, body, consts, [*now, *slices])
-        return _alike(outs[:n_carry], body.in_avals[n_consts:n_consts + n_carry]), outs[n_carry:]
+        return alike(outs[:n_carry], body.in_avals[n_consts:n_consts + n_carry]), outs[n_carry:]
 
     if not isinstance(length, SymbolicDim):
         last, ys = lax.scan(step, list(carry), arrays, length, params["reverse"],
@@ -81,16 +81,16 @@ def _while(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     a, b = params["cond_nconsts"], params["body_nconsts"]
     asked, consts, init = xs[:a], xs[a:a + b], [x.val for x in xs[a + b:]]
     avals = params["body_jaxpr"].in_avals[b:]
-    init = _alike(init, avals)
+    init = alike(init, avals)
     return lax.while_loop(  # type: ignore[no-any-return]
         lambda now: _run(p, params["cond_jaxpr"], asked, now)[0],
-        lambda now: _alike(_run(p, params["body_jaxpr"], consts, now), avals), init)
+        lambda now: alike(_run(p, params["body_jaxpr"], consts, now), avals), init)
 
 
 @rule(lax.cond_p)
 def _cond(p: Padding, eqn: JaxprEqn, index: Padded, *xs: Padded) -> Results:
     def branch(closed: ClosedJaxpr) -> ClosedJaxpr:
-        return trace_to_jaxpr(lambda *values: _alike(_run(p, closed, [
+        return trace_to_jaxpr(lambda *values: alike(_run(p, closed, [
             Padded(v, x.aval, x.fills) for v, x in zip(values, xs, strict=True)], ()),
             [v.aval for v in eqn.outvars]), [get_aval(x.val) for x in xs])
 

@@ -31,8 +31,9 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.numpy.sorting import searchsorted
 from pyjx.runtime.operations import body_of
-from pyjx.transforms.custom_jvp import custom_jvp
+from pyjx.transforms.custom_linear import linear_call
 from pyjx.transforms.custom_vmap import custom_vmap
+from pyjx.transforms.linearize import linear_transpose
 
 if TYPE_CHECKING:
     from pyjx.lax.contractions import PrecisionLike
@@ -284,10 +285,13 @@ def _in_one_pass(axis: int) -> Callable[[Any], Any]:
 
     of_batch = custom_vmap(less_half_ends)  # one branch for all
     of_batch.def_vmap(lambda size, batched, y: (_in_one_pass(axis + 1)(y), True))
-    either = custom_jvp(lambda y: lax.platform_dependent(
-        y, cpu=of_batch, default=lambda y: _with_half_ends(y, axis)))
-    either.defjvp(lambda y, dy: (either(*y), _with_half_ends(dy[0], axis)))
-    return either
+
+    def integral(y: Any) -> Any:
+        return _with_half_ends(y, axis)
+
+    return lambda y: linear_call(
+        lambda _, y: lax.platform_dependent(y, cpu=of_batch, default=integral),
+        lambda _, ct: linear_transpose(integral, y)(ct)[0], (), y)
 
 
 def _distances(x: ArrayLike, axis: int, ndim: int) -> Any:

@@ -53,7 +53,7 @@ def int_floor_divide(x: ArrayLike, y: Any) -> Any:
     if (exponent := _exponent(y)) is not None:
         return ops.shift_right_arithmetic(x, constant_like(x, exponent))
     div = ops.div(x, y)
-    if is_scalar_constant(y):
+    if is_scalar_constant(y) and y:
         return _less_one(div, _wrong_sign(ops.rem(x, y), y))
     inexact = ops.ne(ops.mul(div, y), x)  # no second division
     return _less_one(div, ops.bitwise_and(inexact, ops.ne(ops.sign(x), ops.sign(y))))

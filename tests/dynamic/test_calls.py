@@ -325,6 +325,11 @@ def test_sizes_that_are_called_often_have_a_program_in_which_nothing_changes(mon
                   dynamic={"k": ("m", None)})
     data = jax.random.key_data(jax.random.split(jax.random.key(0), 3))
     assert np.array_equal(fun(data), fun(data)) and len(calls) == 3
+    fun = jax.jit(lambda x: (x, 2 * x, jnp.cumsum(x)), dynamic={"x": ("n",)})
+    x = jnp.broadcast_to(jnp.asarray(1.0), (5,))
+    for _ in range(3):
+        assert [y.weak_type for y in fun(x)] == [True, True, False]
+    assert len(calls) == 4
 
 
 @pytest.mark.parametrize("outside", [0, math.inf])

@@ -314,6 +314,13 @@ def test_trapezoid_of_infinite_ends():
     assert "f32[8]" not in text, "neighbours are added in pairs"
 
 
+@pytest.mark.parametrize("shape", [(9,), (5000,), (2, 3000)])
+def test_trapezoid_is_linear_in_samples_however_many(shape):
+    y = jnp.ones(shape)
+    (back,) = jax.linear_transpose(jnp.trapezoid, y)(jnp.ones(shape[:-1]))
+    np.testing.assert_array_equal(back, y.at[..., jnp.array([0, -1])].set(0.5))
+
+
 @pytest.mark.parametrize("y, x, axis", [
     ((2, 3, 4), (3,), 1), ((2, 3, 4), (2,), 0), ((2, 3, 4), (2, 3, 4), 0), ((2, 3, 4), (3, 4), -2),
     ((4,), (2, 4), -1), ((0, 3), (3,), 1), ((3, 0), (0,), 1), ((1, 3), (1,), 0)])

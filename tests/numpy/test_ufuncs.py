@@ -182,6 +182,7 @@ def test_integer_division_by_zero():
         quotient, rest = jnp.divmod(x, zero)
         assert quotient.tolist() == [-2, -2, -1] and rest.tolist() == [0, 0, 0]
         assert jnp.floor_divide(x, zero).tolist() == [-2, -2, -1]
+    assert jax.jit(lambda x: jnp.floor_divide(x, 0))(x).tolist() == [-2, -2, -1]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint8"])
