@@ -136,8 +136,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 114 for plans on disk, searches in the operations of the platform and estimates for TPUs.
 # 16 for both curves of memory in the viewer.
 # 4 for budgets of programs of loops.
+# 2 for what a user found of today's changes.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 90_767),
+    (sources.code_lines, 90_769),
     (lambda: PATHS, 563),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
