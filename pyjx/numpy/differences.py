@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyjx import lax
+from pyjx import custom_derivatives, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
@@ -31,7 +31,6 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.numpy.sorting import searchsorted
 from pyjx.runtime.operations import body_of
-from pyjx.transforms.custom_linear import linear_call
 from pyjx.transforms.custom_vmap import custom_vmap
 from pyjx.transforms.linearize import linear_transpose
 
@@ -289,7 +288,7 @@ def _in_one_pass(axis: int) -> Callable[[Any], Any]:
     def integral(y: Any) -> Any:
         return _with_half_ends(y, axis)
 
-    return lambda y: linear_call(
+    return lambda y: custom_derivatives.linear_call(
         lambda _, y: lax.platform_dependent(y, cpu=of_batch, default=integral),
         lambda _, ct: linear_transpose(integral, y)(ct)[0], (), y)
 
