@@ -106,7 +106,8 @@ def checked_budget(value: Any, name: str = "jit") -> Budget:
             return float(text) / 100
         budget = int(float(text) * _BYTES.get(unit, 0)) if unit else (
             int(text) if text.isdigit() else float(text))
-    whole = hasattr(budget, "__index__") and not isinstance(budget, bool)
+    whole = (hasattr(budget, "__index__") and not isinstance(budget, bool)
+             and not getattr(budget, "shape", ()))
     if whole and budget > 0:
         return int(budget)
     if isinstance(budget, float):

@@ -119,7 +119,9 @@ class BucketUse(Record):
 
     def __str__(self) -> str:
         bounds = ", ".join([f"{name} <= {n}" for name, n in self.bounds.items()])
-        return (f"bucket {bounds}: {len(self.sizes)} sizes, {self.calls} calls, "
+        sizes, calls = [f"{n} {what}{'s' * (n != 1)}" for n, what in (
+            (len(self.sizes), "size"), (self.calls, "call"))]
+        return (f"bucket {bounds}: {sizes}, {calls}, "
                 f"{self.padding:.0%} of its arguments padding")
 
 

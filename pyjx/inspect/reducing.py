@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,13 @@ def _on_arrays(closed: ClosedJaxpr, leaves: Sequence[Any]) -> tuple[ClosedJaxpr,
 def _tries(fails: Any, memory: int) -> Any:
     if isinstance(fails, str):
         return _Commands(fails, memory)
+    if fails is not None:
+        try:
+            signature(fails).bind(None, None)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"inspect.reduce: fails is a function of a program and its arguments, "
+                            f"as in fails(program, args), or a command; got {fails!r}: {error}."
+                            ) from None
     try:
         return Tries(fails, memory)
     except Exception as error:

@@ -225,6 +225,10 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Any]
     [[1, 0], [0, 1]]
     """
     x, y = operands("histogram2d", x, y)
+    shapes = [get_aval(v).shape for v in (x, y)]
+    if len(shapes[0]) == len(shapes[1]) == 1 and shapes[0] != shapes[1]:
+        raise ValueError("histogram2d: x and y must be vectors of the same length, got shapes "
+                         f"{shapes[0]} and {shapes[1]}.")
     if (isinstance(bins, (list, tuple)) or np.ndim(bins)) and len(bins) not in (1, 2):
         bins = [bins, bins]
     dtype, _ = dtypes.lattice_result_type(x, y)

@@ -14,7 +14,6 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
-from pyjx.engine.types import Value
 from pyjx.lax.common import broadcasts_to
 from pyjx.lax.nary import stretch
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
 
 
-def _like(x: Value, value: float) -> Array:
+def _like(x: Array, value: float) -> Array:
     return lax.full_like(x, value)
 
 
@@ -50,13 +49,12 @@ def _reject_until_accepted(key: KeyLike, shape: tuple[int, ...], dtype: DType,
     def step(state: Any) -> Any:
         best, done, k = state
         k, u_key, v_key = split_traced(k, 3)
-        u = lax.sub(unit_floats(u_key, shape, dtype), constant(0.5, dtype))
-        v = unit_floats(v_key, shape, dtype)
+        u, v = unit_floats(u_key, shape, dtype) - 0.5, unit_floats(v_key, shape, dtype)
         new, accepted = attempt(u, v)
-        return lax.select(accepted, new, best), lax.bitwise_or(done, accepted), k
+        return lax.select(accepted, new, best), done | accepted, k
 
     def unfinished(state: Any) -> Any:
-        return lax.reduce_or(lax.bitwise_not(state[1]), tuple(range(len(shape))))
+        return lax.reduce_or(~state[1], tuple(range(len(shape))))
 
     start = (lax.full(shape, -1, dtype), lax.full(shape, False, np.dtype(bool)), key)
     return lax.while_loop(unfinished, step, start)[0]
@@ -65,7 +63,7 @@ def _reject_until_accepted(key: KeyLike, shape: tuple[int, ...], dtype: DType,
 # -- Poisson ---------------------------------------------------------------------------------------
 
 
-def _poisson_by_product(key: KeyLike, lam: Value, counts: DType) -> Array:
+def _poisson_by_product(key: KeyLike, lam: Array, counts: DType) -> Array:
     """How many uniform numbers have a product above exp(-lam) (Knuth), for small lam; fewer than
     the largest count that the dtype has."""
     shape, dtype = get_aval(lam).shape, get_aval(lam).dtype
@@ -74,127 +72,97 @@ def _poisson_by_product(key: KeyLike, lam: Value, counts: DType) -> Array:
     def step(state: Any) -> Any:
         i, count, k, log_product = state
         k, subkey = split_traced(k)
-        more = lax.gt(log_product, lax.neg(lam))
-        count = lax.select(more, lax.add(count, _like(count, 1)), count)
-        log_u = lax.log(unit_floats(subkey, shape, dtype))
-        return lax.add(i, np.int32(1)), count, k, lax.add(log_product, log_u)
+        count = lax.select(log_product > -lam, count + 1, count)
+        return i + 1, count, k, log_product + lax.log(unit_floats(subkey, shape, dtype))
 
     def unfinished(state: Any) -> Any:
-        above = lax.reduce_or(lax.gt(state[3], lax.neg(lam)), tuple(range(len(shape))))
-        return lax.bitwise_and(above, lax.lt(state[0], np.int32(most)))
+        return lax.reduce_or(state[3] > -lam, tuple(range(len(shape)))) & (state[0] < most)
 
     start = (np.int32(0), lax.full(shape, 0, counts), key, lax.full(shape, 0, dtype))
-    count = lax.while_loop(unfinished, step, start)[1]
-    return lax.sub(count, _like(count, 1))
+    return lax.while_loop(unfinished, step, start)[1] - 1
 
 
-def _poisson_by_rejection(key: KeyLike, lam: Value, counts: DType) -> Array:
+def _poisson_by_rejection(key: KeyLike, lam: Array, counts: DType) -> Array:
     """Algorithm PTRS of Hormann, "The transformed rejection method for generating Poisson random
     variables" (1993), for lam >= 10."""
-    shape, dtype = get_aval(lam).shape, get_aval(lam).dtype
-
-    def number(value: float) -> Any:
-        return constant(value, dtype)
-
+    b = 0.931 + 2.53 * lax.sqrt(lam)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha, v_r = 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
     log_lam = lax.log(lam)
-    b = lax.add(number(0.931), lax.mul(number(2.53), lax.sqrt(lam)))
-    a = lax.add(number(-0.059), lax.mul(number(0.02483), b))
-    inverse_alpha = lax.add(number(1.1239), lax.div(number(1.1328), lax.sub(b, number(3.4))))
-    v_r = lax.sub(number(0.9277), lax.div(number(3.6224), lax.sub(b, number(2))))
 
-    def attempt(u: Value, v: Value) -> tuple[Value, Value]:
-        us = lax.sub(number(0.5), lax.abs(u))
-        slope = lax.add(lax.div(lax.mul(number(2), a), us), b)
-        k = lax.floor(lax.add(lax.add(lax.mul(slope, u), lam), number(0.43)))
-        width = lax.add(lax.div(a, lax.mul(us, us)), b)
-        s = lax.log(lax.div(lax.mul(v, inverse_alpha), width))
-        log_p = lax.sub(lax.add(lax.neg(lam), lax.mul(k, log_lam)), lax.lgamma(
-            lax.add(k, number(1))))
-        at_once = lax.bitwise_and(lax.ge(us, number(0.07)), lax.le(v, v_r))
-        outside = lax.bitwise_or(
-            lax.lt(k, number(0)), lax.bitwise_and(lax.lt(us, number(0.013)), lax.gt(v, us)))
-        later = lax.bitwise_and(lax.bitwise_not(outside), lax.le(s, log_p))
-        return k, lax.bitwise_or(at_once, later)
+    def attempt(u: Array, v: Array) -> tuple[Array, Array]:
+        us = 0.5 - abs(u)
+        k = lax.floor((2 * a / us + b) * u + lam + 0.43)
+        s = lax.log(v * inverse_alpha / (a / (us * us) + b))
+        log_p = -lam + k * log_lam - lax.lgamma(k + 1)
+        outside = (k < 0) | ((us < 0.013) & (v > us))
+        return k, ((us >= 0.07) & (v <= v_r)) | (~outside & (s <= log_p))
 
-    k = _reject_until_accepted(key, shape, dtype, attempt)
+    k = _reject_until_accepted(key, get_aval(lam).shape, get_aval(lam).dtype, attempt)
     return lax.convert_element_type(k, counts)
 
 
-def _exact_poisson(key: KeyLike, lam: Value, dtype: DType) -> Array:
-    small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, _like(lam, 10)))
+def _exact_poisson(key: KeyLike, lam: Array, dtype: DType) -> Array:
+    small = (lam != lam) | (lam < 10)
     low = _poisson_by_product(key, lax.select(small, lam, _like(lam, 0)), dtype)
     # One of the two is returned, so the key is used once.
     high = _poisson_by_rejection(random_clone_p.bind(key), lax.select(small, _like(lam, 1e5), lam),
                                  dtype)
     out = lax.select(small, low, high)
-    return lax.select(lax.eq(lam, _like(lam, 0)), _like(out, 0), out)
+    return lax.select(lam == 0, _like(out, 0), out)
 
 
-def _normal_cdf(z: Value) -> Array:
-    root = constant(math.sqrt(0.5), get_aval(z).dtype)
-    w = lax.mul(z, root)
-    tail = lax.erfc(lax.abs(w))
-    outer = lax.select(lax.gt(w, _like(w, 0)), lax.sub(_like(w, 2), tail), tail)
-    both = lax.select(lax.lt(lax.abs(w), lax.broadcast(root, get_aval(w).shape)),
-                      lax.add(_like(w, 1), lax.erf(w)), outer)
-    return lax.mul(constant(0.5, get_aval(z).dtype), both)
+def _normal_cdf(z: Array) -> Array:
+    root = math.sqrt(0.5)
+    w = z * root
+    tail = lax.erfc(abs(w))
+    return 0.5 * lax.select(abs(w) < root, 1 + lax.erf(w), lax.select(w > 0, 2 - tail, tail))
 
 
-def _peizer_pratt(k: Value, lam: Value) -> Array:
+def _peizer_pratt(k: Array, lam: Array) -> Array:
     """The z at which the normal distribution function is nearly that of Poisson at k.
 
     By Peizer and Pratt, "A normal approximation for binomial, F, beta, and other common, related
     tail probabilities" (1968); near 1 their function T is given by its series.
     """
     dtype = get_aval(lam).dtype
-    negative = lax.lt(k, _like(k, 0))
+    negative = k < 0
     k = lax.max(k, _like(k, 0))
-    y = lax.div(lax.add(k, constant(0.5, dtype)), lam)
-    t = lax.sub(y, constant(1, dtype))
-    near = lax.lt(lax.abs(t), constant(0.25, dtype))
-    series = lax.mul(t, lax.polynomial(t, [
-        constant((-1) ** (n + 1) * 2 / (n * (n + 1)), dtype) for n in range(2, 11)]))
+    y = (k + 0.5) / lam
+    t = y - 1
+    near = abs(t) < 0.25
+    series = t * lax.polynomial(t, [
+        constant((-1) ** (n + 1) * 2 / (n * (n + 1)), dtype) for n in range(2, 11)])
     far_y, far_t = lax.select(near, _like(y, 2), y), lax.select(near, _like(t, 1), t)
-    top = lax.add(lax.sub(constant(1, dtype), lax.square(far_y)),
-                  lax.mul(lax.mul(constant(2, dtype), far_y), lax.log(far_y)))
-    shape = lax.select(near, series, lax.div(top, lax.square(far_t)))
-    distance = lax.add(lax.sub(k, lam), constant(2 / 3, dtype))
-    distance = lax.add(distance, lax.div(constant(0.02, dtype), lax.add(k, constant(1, dtype))))
-    z = lax.mul(distance, lax.sqrt(lax.div(lax.add(constant(1, dtype), shape), lam)))
+    top = 1 - lax.square(far_y) + 2 * far_y * lax.log(far_y)
+    shape = lax.select(near, series, top / lax.square(far_t))
+    z = (k - lam + 2 / 3 + 0.02 / (k + 1)) * lax.sqrt((1 + shape) / lam)
     return lax.select(negative, _like(z, -np.inf), z)
 
 
-def _approximate_poisson(key: KeyLike, lam: Value, dtype: DType) -> Array:
+def _approximate_poisson(key: KeyLike, lam: Array, dtype: DType) -> Array:
     """The quantile of a uniform number: by summation below 7, else from a normal approximation."""
     kind = get_aval(lam).dtype
-
-    def number(value: float) -> Any:
-        return constant(value, kind)
-
     z = normal_floats(key, get_aval(lam).shape, kind)
     u = _normal_cdf(z)
-    term = total = lax.exp(lax.neg(lam))
-    low = lax.convert_element_type(lax.lt(total, u), kind)
+    term = total = lax.exp(-lam)
+    low = lax.convert_element_type(total < u, kind)
     for n in range(1, 19):
-        term = lax.mul(term, lax.div(lam, number(n)))
-        total = lax.add(total, term)
-        low = lax.add(low, lax.convert_element_type(lax.lt(total, u), kind))
-    root = lax.sqrt(lam)
-    z2 = lax.square(z)
-    guess = lax.sub(lax.add(lam, lax.mul(root, z)), number(2 / 3))
-    guess = lax.add(guess, lax.div(z2, number(6)))
-    guess = lax.add(guess, lax.div(lax.mul(z, lax.sub(number(1), z2)), lax.mul(number(72), root)))
-    k = lax.ceil(lax.add(guess, number(0.6)))
-    high = lax.add(k, number(1))
-    for candidate in (k, lax.sub(k, number(1))):
-        reached = lax.ge(_peizer_pratt(candidate, lam), z)
-        high = lax.sub(high, lax.convert_element_type(reached, kind))
-    high = lax.max(high, number(0))
-    return lax.convert_element_type(lax.select(lax.lt(lam, number(7)), low, high), dtype)
+        term = term * (lam / n)
+        total = total + term
+        low = low + lax.convert_element_type(total < u, kind)
+    root, z2 = lax.sqrt(lam), lax.square(z)
+    guess = lam + root * z - 2 / 3 + z2 / 6 + z * (1 - z2) / (72 * root)
+    k = lax.ceil(guess + 0.6)
+    high = k + 1
+    for candidate in (k, k - 1):
+        high = high - lax.convert_element_type(_peizer_pratt(candidate, lam) >= z, kind)
+    high = lax.max(high, _like(high, 0))
+    return lax.convert_element_type(lax.select(lam < 7, low, high), dtype)
 
 
 @on_key("shape", "dtype", "method")
-def _poisson(key: Array, lam: Value, *, shape: tuple[int, ...], dtype: DType, method: str) -> Array:
+def _poisson(key: Array, lam: Array, *, shape: tuple[int, ...], dtype: DType, method: str) -> Array:
     wide = method == "approximate" and 8 in (get_aval(lam).dtype.itemsize, dtype.itemsize)
     kind = np.dtype(np.float64 if wide else np.float32)
     (lam,) = arrays(kind, shape, lam)
@@ -251,104 +219,76 @@ _STIRLING = np.array([
 ])
 
 
-def _stirling_rest(k: Value) -> Array:
+def _stirling_rest(k: Array) -> Array:
     """The rest of Stirling's formula: from a table up to 9, then its series at 9, as in JAX: of the
     series at k itself other numbers would be accepted."""
-    dtype = get_aval(k).dtype
-
-    def number(value: float) -> Any:
-        return constant(value, dtype)
-
-    one = number(1)
     table = lax.full_like(k, _STIRLING[0])
     for i in range(1, 10):
-        table = lax.select(lax.ge(k, number(i)), _like(k, _STIRLING[i]), table)
-    k1 = lax.add(lax.min(k, number(9)), one)
-    square = lax.mul(k1, k1)
-    series = lax.sub(number(1 / 360), lax.div(number(1 / 1260), square))
-    series = lax.sub(number(1 / 12), lax.div(series, square))
-    return lax.select(lax.le(k, number(9)), table, lax.div(series, k1))
+        table = lax.select(k >= i, _like(k, _STIRLING[i]), table)
+    k1 = lax.min(k, _like(k, 9)) + 1
+    square = k1 * k1
+    series = 1 / 12 - (1 / 360 - 1 / 1260 / square) / square
+    return lax.select(k <= 9, table, series / k1)
 
 
-def _binomial_by_waiting(key: KeyLike, n: Value, log1_p: Value) -> Array:
+def _binomial_by_waiting(key: KeyLike, n: Array, log1_p: Array) -> Array:
     """How many geometric waiting times fit into n trials, for a small mean."""
     shape, dtype = get_aval(n).shape, get_aval(n).dtype
 
     def step(state: Any) -> Any:
         count, waited, k = state
         subkey, k = split_traced(k)
-        count = lax.select(lax.le(waited, n), lax.add(count, _like(count, 1)), count)
-        wait = lax.ceil(lax.div(lax.log(unit_floats(subkey, shape, dtype)), log1_p))
-        return count, lax.add(waited, wait), k
+        count = lax.select(waited <= n, count + 1, count)
+        return count, waited + lax.ceil(lax.log(unit_floats(subkey, shape, dtype)) / log1_p), k
 
     def unfinished(state: Any) -> Any:
-        return lax.reduce_or(lax.le(state[1], n), tuple(range(len(shape))))
+        return lax.reduce_or(state[1] <= n, tuple(range(len(shape))))
 
     zero = lax.full(shape, 0, dtype)
-    count = lax.while_loop(unfinished, step, (zero, zero, key))[0]
-    return lax.sub(count, _like(count, 1))
+    return lax.while_loop(unfinished, step, (zero, zero, key))[0] - 1
 
 
-def _binomial_by_rejection(key: KeyLike, n: Value, p: Value) -> Array:
+def _binomial_by_rejection(key: KeyLike, n: Array, p: Array) -> Array:
     """Algorithm BTRS of Hormann, "The generation of binomial random variates" (1993), for a mean
     of 10 and more."""
-    shape, dtype = get_aval(n).shape, get_aval(n).dtype
+    mean = n * p
+    deviation = lax.sqrt(mean * (1 - p))
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    c, v_r, r = mean + 0.5, 0.92 - 4.2 / b, p / (1 - p)
+    alpha = (2.83 + 5.1 / b) * deviation
+    m = lax.floor((n + 1) * p)
 
-    def number(value: float) -> Any:
-        return constant(value, dtype)
+    def attempt(u: Array, v: Array) -> tuple[Array, Array]:
+        us = 0.5 - abs(u)
+        k = lax.floor((2 * a / us + b) * u + c)
+        log_v = lax.log(v * alpha / (a / (us * us) + b))
+        n_m, n_k = n - m + 1, n - k + 1
+        bound = (m + 0.5) * lax.log((m + 1) / (r * n_m)) + (n + 1) * lax.log(n_m / n_k)
+        bound = bound + (k + 0.5) * lax.log(r * n_k / (k + 1))
+        bound = bound + _stirling_rest(m) + _stirling_rest(n - m)
+        bound = bound - _stirling_rest(k) - _stirling_rest(n - k)
+        outside = (k < 0) | (k > n)
+        return k, ((us >= 0.07) & (v <= v_r)) | (~outside & (log_v <= bound))
 
-    one, half = number(1), number(0.5)
-    mean = lax.mul(n, p)
-    deviation = lax.sqrt(lax.mul(mean, lax.sub(one, p)))
-    b = lax.add(number(1.15), lax.mul(number(2.53), deviation))
-    a = lax.add(lax.add(number(-0.0873), lax.mul(number(0.0248), b)), lax.mul(number(0.01), p))
-    c = lax.add(mean, half)
-    v_r = lax.sub(number(0.92), lax.div(number(4.2), b))
-    r = lax.div(p, lax.sub(one, p))
-    alpha = lax.mul(lax.add(number(2.83), lax.div(number(5.1), b)), deviation)
-    m = lax.floor(lax.mul(lax.add(n, one), p))
-
-    def attempt(u: Value, v: Value) -> tuple[Value, Value]:
-        us = lax.sub(half, lax.abs(u))
-        at_once = lax.bitwise_and(lax.ge(us, number(0.07)), lax.le(v, v_r))
-        slope = lax.add(lax.div(lax.mul(number(2), a), us), b)
-        k = lax.floor(lax.add(lax.mul(slope, u), c))
-        outside = lax.bitwise_or(lax.lt(k, number(0)), lax.gt(k, n))
-        width = lax.add(lax.div(a, lax.mul(us, us)), b)
-        log_v = lax.log(lax.div(lax.mul(v, alpha), width))
-        n_m, n_k = lax.add(lax.sub(n, m), one), lax.add(lax.sub(n, k), one)
-        bound = lax.mul(lax.add(m, half),
-                        lax.log(lax.div(lax.add(m, one), lax.mul(r, n_m))))
-        bound = lax.add(bound, lax.mul(lax.add(n, one), lax.log(lax.div(n_m, n_k))))
-        bound = lax.add(bound, lax.mul(
-            lax.add(k, half), lax.log(lax.div(lax.mul(r, n_k), lax.add(k, one)))))
-        bound = lax.add(bound, _stirling_rest(m))
-        bound = lax.add(bound, _stirling_rest(lax.sub(n, m)))
-        bound = lax.sub(bound, _stirling_rest(k))
-        bound = lax.sub(bound, _stirling_rest(lax.sub(n, k)))
-        later = lax.bitwise_and(lax.bitwise_not(outside), lax.le(log_v, bound))
-        return k, lax.bitwise_or(at_once, later)
-
-    return _reject_until_accepted(key, shape, dtype, attempt)
+    return _reject_until_accepted(key, get_aval(n).shape, get_aval(n).dtype, attempt)
 
 
-def _binomial_floats(key: KeyLike, n: Value, p: Value, dtype: DType) -> Array:
+def _binomial_floats(key: KeyLike, n: Array, p: Array, dtype: DType) -> Array:
     """`n` and `p` are of one shape and float dtype; invalid ones give nan.
 
     What is computed is computed in their dtype, and then brought to `dtype`.
     """
-    def nan_or_negative(x: Value) -> Array:
-        return lax.bitwise_or(lax.ne(x, x), lax.lt(x, _like(x, 0)))
-
-    below = lax.lt(p, _like(p, 0.5))
-    q = lax.select(below, p, lax.sub(_like(p, 1), p))
-    bad_n, bad_q = nan_or_negative(n), nan_or_negative(q)
-    endless = lax.eq(lax.abs(n), _like(n, np.inf))
+    below = p < 0.5
+    q = lax.select(below, p, 1 - p)
+    bad_n, bad_q = [(x != x) | (x < 0) for x in (n, q)]
+    endless = abs(n) == np.inf
+    n = lax.select(endless, _like(n, 0), n)  # as neither loop would end
     safe_q = lax.select(bad_q, _like(q, 0.01), q)
-    waiting = lax.bitwise_or(bad_n, lax.le(lax.mul(n, safe_q), _like(n, 10)))
+    waiting = bad_n | (n * safe_q <= 10)
     trials = lax.floor(n)
     low = _binomial_by_waiting(key, lax.select(waiting, trials, _like(n, 0)),
-                               lax.log1p(lax.neg(safe_q)))
+                               lax.log1p(-safe_q))
     # One of the two is returned, so the key is used once.
     # What is not drawn by rejection stands in its loop as numbers that are soon accepted.
     many = min(1e4, float(dtypes.finfo(get_aval(n).dtype).max))
@@ -356,22 +296,21 @@ def _binomial_floats(key: KeyLike, n: Value, p: Value, dtype: DType) -> Array:
                                   lax.select(waiting, _like(n, many), trials),
                                   lax.select(waiting, _like(q, 0.5), safe_q))
     out = lax.convert_element_type(lax.select(waiting, low, high), dtype)
-    bad = lax.bitwise_or(bad_q, bad_n)
+    bad = bad_q | bad_n
     out = lax.select(bad, _like(out, np.nan), out)
-    out = lax.select(lax.bitwise_and(endless, lax.bitwise_not(bad)), _like(out, np.inf), out)
-    as_drawn = lax.bitwise_or(lax.bitwise_or(below, bad_n),
-                              lax.bitwise_or(lax.ne(q, q), endless))
-    return lax.select(as_drawn, out, lax.sub(lax.convert_element_type(trials, dtype), out))
+    out = lax.select(endless & ~bad & (p > 0), _like(out, np.inf), out)
+    as_drawn = below | bad_n | (q != q) | endless
+    return lax.select(as_drawn, out, lax.convert_element_type(trials, dtype) - out)
 
 
-def _full(x: Value, dtype: DType, shape: tuple[int, ...]) -> Array:
+def _full(x: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
     """A parameter as an array of the result's shape."""
     x = as_array(x, dtype)
     return stretch(x, shape) if get_aval(x).shape else lax.broadcast(x, shape)
 
 
 @on_key("shape", "dtype")
-def _binomial(key: KeyLike, n: Value, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _binomial(key: KeyLike, n: Array, p: Array, *, shape: tuple[int, ...], dtype: DType) -> Array:
     kind = dtypes.to_inexact_dtype(get_aval(p).dtype)
     return _binomial_floats(key, _full(n, kind, shape), _full(p, kind, shape), dtype)
 
@@ -405,7 +344,7 @@ def binomial(key: KeyLike, n: ArrayLike, p: ArrayLike, shape: Sequence[int] | No
 
 
 @on_key("shape", "dtype", "kind", "unroll")
-def _multinomial(key: Array, n: Value, p: Value, *, shape: tuple[int, ...], dtype: DType, kind: Any,
+def _multinomial(key: Array, n: Array, p: Array, *, shape: tuple[int, ...], dtype: DType, kind: Any,
                  unroll: int) -> Array:
     """Binomial numbers one after the other, each of what the ones before have left."""
     p = _full(p, kind, shape)
@@ -416,7 +355,7 @@ def _multinomial(key: Array, n: Value, p: Value, *, shape: tuple[int, ...], dtyp
     parts = lax.transpose(lax.div(p, left), (last, *range(last)))
     one, zero = constant(1, kind), constant(0, kind)
 
-    def draw(remaining: Value, outcome: tuple[Value, Array]) -> tuple[Value, Value]:
+    def draw(remaining: Array, outcome: tuple[Array, Array]) -> tuple[Array, Array]:
         part, k = outcome
         count = _binomial_floats(k, remaining, lax.clamp(zero, part, one), kind)
         return lax.sub(remaining, count), count

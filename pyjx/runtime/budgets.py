@@ -36,8 +36,9 @@ from pyjx.version import __version__
 _SHOWN = 5  # of the largest arrays
 CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
           "donated arguments (donate_argnums) need less.")
-_DERIVATIVE = (" Nothing in it waits for a backward pass. Where it is differentiated, put the "
-               "budget on the derivative: jax.grad(f, memory_budget=...).")
+_NOTHING = (" Nothing was found to give up. For what is differentiated later, put the budget on "
+            "the derivative: jax.grad(f, memory_budget=...). Loops within loops, and branches, "
+            "keep what they have unless jax.checkpoint is around the inner loop or the branch.")
 # Beyond so much above the budget an estimate is believed without compiling.
 _SURELY = 1.25
 # A program that needs less than this part of its budget is tried to do less again.
@@ -118,7 +119,7 @@ class Fit(Record):
     def beyond(self, name: str, peak: float) -> Exception:
         """The error for a program that needs more at its peak than its budget."""
         where = f", on all {self.n_devices} devices together," if self.n_devices > 1 else ""
-        hint = "" if self.plan is not None else _DERIVATIVE
+        hint = "" if self.plan is not None else _NOTHING
         return jaxlib_api.JaxRuntimeError(
             f"RESOURCE_EXHAUSTED: {name} does not fit in its memory_budget of "
             f"{size_text(self.budget)}: the least that was found is {size_text(peak)}. The "

@@ -308,6 +308,8 @@ def _program_lines(trace: Trace) -> list[str]:
         elif before.options != now.options:
             lines.append(f"compiled again, not traced: compiler options {before.options} -> "
                          f"{now.options}")
+        elif now.memory:
+            lines.append("compiled again, not traced: for the budget, by the compiler's word")
         else:
             lines.append("compiled again, not traced: its program had been dropped")
     reasons = [p.from_disk for p in trace.programs if isinstance(p.from_disk, str)]
@@ -315,7 +317,7 @@ def _program_lines(trace: Trace) -> list[str]:
     lines += dict.fromkeys([p.memory for p in trace.programs if p.memory])
     derived = len(trace.programs) - len(own)
     if derived:
-        lines.append(f"{_times(derived, 'program')} of derivatives or batches of it")
+        lines.append(f"{_times(derived, 'program')} of derivatives, batches or buckets of it")
     return lines
 
 

@@ -56,7 +56,7 @@ def canonical_argnums(name: str, argnums: Any) -> Argnums:
 
 def require_argnums(argnums: Argnums, n_args: int) -> None:
     """Raise TypeError if there are fewer positional arguments than `argnums` speaks of."""
-    highest = argnums if isinstance(argnums, int) else max(argnums)
+    highest = argnums if isinstance(argnums, int) else max(argnums, default=-1)
     if n_args <= highest:
         raise TypeError(
             f"differentiating with respect to argnums={argnums} requires at least {highest + 1} "

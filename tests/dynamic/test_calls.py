@@ -402,7 +402,7 @@ def test_explanations_count_buckets_and_padding():
     small, large = fun.explain().buckets
     assert small.bounds == {"n": 8} and small.sizes == ({"n": 2}, {"n": 6}) and small.calls == 3
     assert small.padding == 1 - 10 / 24 and large.padding == 0.25
-    assert "bucket n <= 16: 1 sizes, 1 calls, 25% of its arguments padding" in str(fun.explain())
+    assert "bucket n <= 16: 1 size, 1 call, 25% of its arguments padding" in str(fun.explain())
 
 
 def test_checks_are_of_true_elements():

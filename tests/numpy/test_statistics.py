@@ -201,6 +201,11 @@ def test_weights_are_refused_before_the_rank_of_the_shares():
         jnp.quantile(jnp.ones(3), jnp.ones((2, 2)), weights=jnp.ones(3))
 
 
+def test_coordinates_of_different_lengths():
+    with pytest.raises(ValueError, match=r"vectors of the same length, got shapes \(5,\) and \(4,"):
+        jnp.histogram2d(jnp.ones(5), jnp.ones(4))
+
+
 def test_coordinates_of_different_shapes():
     with pytest.raises(TypeError, match="Cannot concatenate"):
         jnp.histogram2d(jnp.ones(2), 1.0)

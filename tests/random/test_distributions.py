@@ -193,6 +193,11 @@ def test_double_sided_maxwell() -> None:
     assert abs((x > 1).mean() - 0.5) < 0.03
 
 
+def test_binomial_of_endlessly_many_trials_ends() -> None:
+    x = jax.random.binomial(jax.random.key(0), jnp.inf, jnp.array([0, 0.5, 1, 2, jnp.nan]))
+    np.testing.assert_array_equal(x, [0, np.inf, np.inf, np.nan, np.nan])
+
+
 def test_binomial_at_the_limits() -> None:
     nan, inf = np.nan, np.inf
     np.testing.assert_array_equal(random.binomial(KEY, 5.0, jnp.array([0.0, 1.0])), [0, 5])

@@ -139,6 +139,18 @@ def test_random_bits_are_computed_again_and_effects_are_not():
     agree(found, fun(*args))
 
 
+def test_tries_for_a_budget_are_called_so():
+    fun = jax.jit(gradient_of(unrolled), memory_budget=int(
+        0.5 * peak(jax.jit(gradient_of(unrolled)).lower(WEIGHTS, X).compile())))
+    fun(WEIGHTS, X)
+    assert "had been dropped" not in str(fun.explain())
+
+
+def test_an_array_is_no_budget():
+    with pytest.raises(TypeError, match="memory_budget is bytes, an int or a text"):
+        jax.jit(unrolled, memory_budget=X)
+
+
 def test_what_draws_by_a_hidden_state_is_never_done_again():
     closed = jax.make_jaxpr(lambda: jax.lax.rng_uniform(0.0, 1.0, (1000,)))()
     assert work_on("cpu")(closed.jaxpr.eqns[0]) >= NEVER

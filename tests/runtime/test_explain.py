@@ -388,7 +388,7 @@ def test_derivatives_and_batches_do_not_trace_again():
     jax.vmap(f)(np.ones(3, np.float32))
     assert causes(f) == ["x: weak f32[] -> f32[]"]
     assert [p.derived for p in f.explain().traces[0].programs] == [False, True, True]
-    assert "2 programs of derivatives or batches of it" in str(f.explain())
+    assert "2 programs of derivatives, batches or buckets of it" in str(f.explain())
 
 
 def test_programs_with_references_and_captured_arrays_are_the_function_s_own():

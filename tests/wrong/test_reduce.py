@@ -194,3 +194,9 @@ def test_no_command_is_left_that_is_broken_off(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         reducing._Commands("sleep 1000; true", 1 << 34).run("", [X], 1000.0, 1000.0)
     assert started[0].returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("fails", [3, lambda program: True])
+def test_what_cannot_tell_whether_a_program_fails(fails):
+    with pytest.raises(TypeError, match=r"fails is a function of a program and its arguments"):
+        inspect.reduce(jnp.sin, [X], fails)
