@@ -86,9 +86,9 @@ def bucket(policy: Policy, name: str, size: int) -> int:
         sizes = sorted(map(int, policy))
         found = next((n for n in sizes if n >= size), -(-size // sizes[-1]) * sizes[-1])
     else:
-        raise ValueError(f"jit: the dynamic_policy {policy!r} is none: it may be 'pow2', a number "
-                         "whose multiples are the buckets, a list of sizes, a function from a size "
-                         "to a bucket, or a dict of these by the dimension's name.")
+        raise ValueError("jit: dynamic_policy must be 'pow2', a positive int whose multiples are "
+                         "the buckets, a list of sizes, a function from a size to a bucket, or a "
+                         f"dict of these by the dimension's name; got {policy!r}.")
     if found < size:
         raise ValueError(f"jit: dynamic_policy gives the bucket {found} for the size {size} of "
                          f"the dimension {name!r}, which is larger. Give one of at least {size}.")
@@ -673,8 +673,11 @@ def named_shape(scope: SymbolicScope, name: str, dims: Any, like: tuple[int, ...
     if len(dims) != len(like):
         raise ValueError(f"jit: dynamic[{name!r}] names {len(dims)} dimensions, {dims}, of an "
                          f"array of shape {like}. Give a name or None for each.")
-    shape = tuple([n if d is None else scope.parse(str(d))
-                   for d, n in zip(dims, like, strict=True)])
+    try:
+        shape = tuple([n if d is None else scope.parse(str(d))
+                       for d, n in zip(dims, like, strict=True)])
+    except ValueError as error:
+        raise ValueError(f"jit: dynamic[{name!r}] names {dims}: {error}") from None
     for axis, (d, n) in enumerate(zip(shape, like, strict=True)):
         if not isinstance(d, DimExpr) and d != n:
             raise ValueError(f"jit: the dimension {axis} of {name} is {n}, and {d} was expected: "

@@ -135,8 +135,8 @@ def reduce_program(closed: ClosedJaxpr, leaves: Sequence[Any], fails: Any, secon
     start = time.monotonic()
     closed, values = _on_arrays(closed, leaves)
     for name, bound in (("seconds", seconds), ("memory", memory)):
-        if not bound > 0:
-            raise ValueError(f"inspect.reduce: {name} is more than nothing, got {bound!r}.")
+        if not isinstance(bound, (int, float)) or bound <= 0:
+            raise ValueError(f"inspect.reduce: {name} must be a positive number, got {bound!r}.")
     tell = progress or (lambda text: None)
     with _tries(fails, memory) as tries:
         search = _Search(tries, closed, values, seconds, tell)

@@ -238,6 +238,10 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int
     else:
         y, x = promote_dtypes_inexact(*operands("trapezoid", y, x))
         (axis,) = canonical_axes(axis, get_aval(y).ndim)
+        here, places = get_aval(y).shape[axis], get_aval(x).shape
+        if len(places) == 1 and places[0] not in (here, 2) and here != 2:
+            raise TypeError(f"trapezoid: got {here} samples y along axis {axis} and {places[0]} "
+                            "places x; there must be as many.")
         dx = _distances(x, axis, get_aval(y).ndim)
     size = get_aval(y).shape[axis]
     pairs = ufuncs.add(_span(y, min_dim(size, 1), size, axis),

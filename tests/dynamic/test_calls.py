@@ -126,7 +126,7 @@ def test_options_are_checked():
     with pytest.raises(TypeError, match="must be a dict"):
         jax.jit(lambda x: x, dynamic=("n",))
     for policy in ("pow3", 0, -1, 2.5, True, [], [0], ["a"], {"n": [3, -1]}):
-        with pytest.raises(ValueError, match=r"dynamic_policy .* is none"):
+        with pytest.raises(ValueError, match=r"dynamic_policy must be .*; got "):
             jax.jit(lambda x: x, dynamic={"x": ("n",)}, dynamic_policy=policy)
     with pytest.raises(ValueError, match="speaks of 'm', which is no name in"):
         jax.jit(lambda x: x, dynamic={"x": ("2*n",)}, dynamic_policy={"n": 4, "m": 8})
@@ -440,3 +440,8 @@ def test_prints_tell_true_sizes(capsys):
         total(np.ones(n))
     jax.effects_barrier()
     assert capsys.readouterr().out == "3 rows, twice 6\n5 rows, twice 10\n"
+
+
+def test_names_that_cannot_be_read_are_shown_with_their_argument():
+    with pytest.raises(ValueError, match=r"jit: dynamic\['x'\] names \('n n',\): syntax error"):
+        jax.jit(lambda x: x, dynamic={"x": ("n n",)})(jnp.ones(3))

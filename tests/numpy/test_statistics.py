@@ -201,6 +201,12 @@ def test_weights_are_refused_before_the_rank_of_the_shares():
         jnp.quantile(jnp.ones(3), jnp.ones((2, 2)), weights=jnp.ones(3))
 
 
+def test_places_of_samples_are_counted():
+    with pytest.raises(TypeError, match="got 5 samples y along axis 0 and 4 places x"):
+        jnp.trapezoid(jnp.ones(5), jnp.ones(4))
+    assert jnp.trapezoid(jnp.ones(5), jnp.arange(2.0)) == 4  # one distance for all, as in NumPy
+
+
 def test_coordinates_of_different_lengths():
     with pytest.raises(ValueError, match=r"vectors of the same length, got shapes \(5,\) and \(4,"):
         jnp.histogram2d(jnp.ones(5), jnp.ones(4))
