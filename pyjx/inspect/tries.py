@@ -136,11 +136,13 @@ def _tried(source: str, args: list[Any], fails: bytes | None, how: str, seconds:
            running: float, memory: int) -> Outcome:
     reads, writes = os.pipe()
     with tempfile.TemporaryFile() as words:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # until what ends it is there
         pid = os.fork()
         if not pid:
             os.close(reads)
             _child(source, args, fails, how, memory, writes, words.fileno())
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
             os.close(writes)
             with contextlib.suppress(OSError):
                 os.setpgid(pid, pid)  # the child does so, too: whoever is first
@@ -149,6 +151,7 @@ def _tried(source: str, args: list[Any], fails: bytes | None, how: str, seconds:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)  # it may have no group yet
         _, status = os.waitpid(pid, 0)
         words.seek(0)
         said = words.read().decode(errors="replace")[-_WORDS:]
@@ -187,6 +190,7 @@ def _child(source: str, args: list[Any], fails: bytes | None, how: str, memory: 
            words: int) -> None:
     """The process of a try, which does not return."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
     for descriptor in (1, 2):
