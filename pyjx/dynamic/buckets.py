@@ -179,7 +179,7 @@ class Bucket:
 class Plan:
     """A call of a bucket's program for some sizes: what is padded, and what is cut."""
 
-    __slots__ = ("avals", "bucket", "calls", "cut", "donated", "pad", "sizes", "whole")
+    __slots__ = ("avals", "bucket", "calls", "cut", "given_away", "pad", "sizes", "whole")
 
     def __init__(self, of: Bucket, sizes: Mapping[str, int]) -> None:
         self.bucket = of
@@ -192,7 +192,7 @@ class Plan:
         self.pad = [(i, padded.shape, a.dtype) for i, (a, padded) in enumerate(zip(
             self.avals, of.closed.in_avals[n:], strict=True))
             if getattr(a, "shape", ()) != getattr(padded, "shape", ())]
-        self.donated = of.options["donated"][n:]
+        self.given_away = [i for i, *_ in self.pad if of.options["donated"][n + i]]
         self.cut = [(i, tuple(map(slice, own.shape)), own) for i, (a, padded) in enumerate(zip(
             of.source.out_avals, of.closed.out_avals, strict=True))
             if (own := _sized(a, sizes)).shape != getattr(padded, "shape", own.shape)]
@@ -206,8 +206,8 @@ class Plan:
             for i, shape, dtype in self.pad:
                 leaves[i] = padded_array(leaves[i], shape, dtype)
         outs = self.bucket.run(*self.sizes, *leaves)
-        for i, *_ in self.pad if any(self.donated) else ():
-            if self.donated[i] and type(given[i]) is ArrayImpl:
+        for i in self.given_away:
+            if type(given[i]) is ArrayImpl:
                 given[i].delete()  # as the others are that are donated
         for i, part, aval in self.cut:
             outs[i] = cut_array(outs[i], part, aval)
@@ -236,7 +236,7 @@ class Plan:
 
         if self.whole is None:
             self.whole = trace_to_jaxpr(fun, self.avals, of.source.debug_info)
-        options = {**of.options, "donated": self.donated}
+        options = {**of.options, "donated": of.options["donated"][len(self.sizes):]}
         return dispatch.compile_and_run(self.whole, of.name, leaves, out_tree,
                                         label=f"jit({of.name})", **options)
 
