@@ -97,7 +97,7 @@ def test_the_reading_order_is_short_and_true() -> None:
 # (and seven files),
 # 1,384 for kernels that send to other devices, are watched, draw and leave blocks out (and eight
 # files).
-# 11 for what a newcomer found.
+# 11 for what is said of mistakes.
 # 71 for rules that grad refuses.
 # 4 for compilers that end the process.
 # 33 for words of kernels.
@@ -118,7 +118,7 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 6 for errors by line of functions that ask for sizes.
 # 11 for programs within a memory budget.
 # 4 for the arguments of inspect.reduce.
-# 33 for what a critic found of kernels.
+# 33 for values and places of kernels that were not checked.
 # 28 for data and words of emit-hlo.
 # 26 for indices beyond the ends in watched kernels, words of checks.
 # 40 for dimensions that a mesh cuts and questions that keep nothing.
