@@ -14,14 +14,14 @@ PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 # until what is asked for is among them.
 _FAMILIES = (
     "elementwise", "shapes", "reductions", "calls", "contractions", "indexing", "loops",
-    "conditionals", "random_bits", "sorting", "cumulative", "shardings", "convolution", "windows",
-    "fourier", "linalg.expanders", "callbacks", "foreign_calls", "collectives", "manual",
+    "random_bits", "sorting", "shardings", "convolution", "fourier", "linalg.expanders",
+    "foreign_calls", "manual",
 )
 # Those of one platform load with the first program for it.
 _OF_PLATFORM = {"cpu": "linalg.lapack", "cuda": "linalg.gpu", "rocm": "linalg.gpu",
                 "tpu": "mosaic"}
 # Those whose operations are calls of functions that are not XLA's.
-_FOREIGN = ("callbacks", "foreign_calls", *_OF_PLATFORM.values())
+_FOREIGN = ("foreign_calls", *_OF_PLATFORM.values())
 # Those of which XLA's CPU compiler puts nothing into a kernel with other operations.
 _APART = ("convolution", "fourier", "sorting")
 

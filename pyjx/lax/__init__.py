@@ -10,14 +10,12 @@ from pyjx.lazy import attach
 # Public names by family.
 FAMILIES: dict[str, str] = {
     "pyjx.lax.loops": "while_loop while_p",
-    "pyjx.lax.conditionals": "cond cond_p switch",
+    "pyjx.lax.conditionals": "cond cond_p platform_dependent switch",
     "pyjx.lax.fori": "fori_loop",
     "pyjx.lax.mapping": "associative_scan map",
     "pyjx.lax.scans": "scan scan_p",
-    "pyjx.lax.linear_solves": "custom_linear_solve linear_solve_p",
-    "pyjx.lax.platforms": "platform_dependent",
+    "pyjx.lax.linear_solves": "custom_linear_solve custom_root linear_solve_p",
     "pyjx.lax.composites": "composite",
-    "pyjx.lax.roots": "custom_root",
     "pyjx.lax.common": "broadcast_shapes",
     "pyjx.core.dtypes": "dtype",
     "pyjx.runtime.constraints": "sharding_constraint_p with_sharding_constraint",
@@ -126,9 +124,9 @@ FAMILIES: dict[str, str] = {
         "scatter_add scatter_add_p scatter_sub scatter_sub_p"
     ),
     "pyjx.lax.scattering": (
-        "scatter scatter_apply scatter_max scatter_max_p scatter_min scatter_min_p scatter_p"
+        "scatter scatter_apply scatter_max scatter_max_p scatter_min scatter_min_p scatter_mul "
+        "scatter_mul_p scatter_p"
     ),
-    "pyjx.lax.scattered_products": "scatter_mul scatter_mul_p",
 }
 
 SUBMODULES = "linalg"

@@ -5,6 +5,7 @@ from pyjx.lax.loops import while_loop as while_loop
 from pyjx.lax.loops import while_p as while_p
 from pyjx.lax.conditionals import cond as cond
 from pyjx.lax.conditionals import cond_p as cond_p
+from pyjx.lax.conditionals import platform_dependent as platform_dependent
 from pyjx.lax.conditionals import switch as switch
 from pyjx.lax.fori import fori_loop as fori_loop
 from pyjx.lax.mapping import associative_scan as associative_scan
@@ -12,10 +13,9 @@ from pyjx.lax.mapping import map as map
 from pyjx.lax.scans import scan as scan
 from pyjx.lax.scans import scan_p as scan_p
 from pyjx.lax.linear_solves import custom_linear_solve as custom_linear_solve
+from pyjx.lax.linear_solves import custom_root as custom_root
 from pyjx.lax.linear_solves import linear_solve_p as linear_solve_p
-from pyjx.lax.platforms import platform_dependent as platform_dependent
 from pyjx.lax.composites import composite as composite
-from pyjx.lax.roots import custom_root as custom_root
 from pyjx.lax.common import broadcast_shapes as broadcast_shapes
 from pyjx.core.dtypes import dtype as dtype
 from pyjx.runtime.constraints import sharding_constraint_p as sharding_constraint_p
@@ -375,9 +375,9 @@ from pyjx.lax.scattering import scatter_max as scatter_max
 from pyjx.lax.scattering import scatter_max_p as scatter_max_p
 from pyjx.lax.scattering import scatter_min as scatter_min
 from pyjx.lax.scattering import scatter_min_p as scatter_min_p
+from pyjx.lax.scattering import scatter_mul as scatter_mul
+from pyjx.lax.scattering import scatter_mul_p as scatter_mul_p
 from pyjx.lax.scattering import scatter_p as scatter_p
-from pyjx.lax.scattered_products import scatter_mul as scatter_mul
-from pyjx.lax.scattered_products import scatter_mul_p as scatter_mul_p
 
 __all__ = [
     "linalg",
@@ -385,6 +385,7 @@ __all__ = [
     "while_p",
     "cond",
     "cond_p",
+    "platform_dependent",
     "switch",
     "fori_loop",
     "associative_scan",
@@ -392,10 +393,9 @@ __all__ = [
     "scan",
     "scan_p",
     "custom_linear_solve",
-    "linear_solve_p",
-    "platform_dependent",
-    "composite",
     "custom_root",
+    "linear_solve_p",
+    "composite",
     "broadcast_shapes",
     "dtype",
     "sharding_constraint_p",
@@ -755,7 +755,7 @@ __all__ = [
     "scatter_max_p",
     "scatter_min",
     "scatter_min_p",
-    "scatter_p",
     "scatter_mul",
     "scatter_mul_p",
+    "scatter_p",
 ]

@@ -18,8 +18,8 @@ from pyjx.core.trace import Tracer
 from pyjx.engine.calls import call_eqn, standing_for
 from pyjx.engine.functions import name_of
 from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.lax.agreement import trace_function
 from pyjx.lax.common import operand
-from pyjx.lax.traced_functions import trace_function
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 Attributes = tuple[tuple[str, Attribute | None], ...]

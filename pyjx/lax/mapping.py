@@ -11,12 +11,12 @@ from pyjx.core.integers import as_axis, as_int
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.primitives import cast
+from pyjx.lax.agreement import debug_info_of
 from pyjx.lax.common import operand
 from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.scans import scan
 from pyjx.lax.shapes import expand_dims, reshape, squeeze
 from pyjx.lax.shapes import rev as reverse_axes
-from pyjx.lax.traced_functions import debug_info_of
 from pyjx.transforms.vmap import vmap
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_tuple
 

@@ -30,9 +30,14 @@ from pyjx.engine.subjaxprs import (
     without_unchanged,
 )
 from pyjx.engine.types import Params, TreeDef
-from pyjx.lax.agreement import as_in_program, traced_with_carry
+from pyjx.lax.agreement import (
+    TracedFunction,
+    as_in_program,
+    check_operands_distinct,
+    trace_function,
+    traced_with_carry,
+)
 from pyjx.lax.common import operand
-from pyjx.lax.traced_functions import TracedFunction, check_operands_distinct, trace_function
 from pyjx.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
 
 # -- the function ----------------------------------------------------------------------------------

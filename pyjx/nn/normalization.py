@@ -20,9 +20,8 @@ from pyjx.engine.types import Value, Values
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import axes_and_names
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import beside_constants, dtype_of
+from pyjx.numpy.operands import axes_and_names, beside_constants, dtype_of
 from pyjx.numpy.promotion import (
     check_promotion,
     convert,

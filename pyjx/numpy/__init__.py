@@ -13,12 +13,12 @@ FAMILIES: dict[str, str] = {
         "number object_ pi printoptions signedinteger unsignedinteger"
     ),
     "numpy.exceptions": "ComplexWarning",
-    "pyjx.numpy.array_api": "__array_api_version__ __array_namespace_info__",
+    "pyjx.numpy.types": (
+        "__array_api_version__ __array_namespace_info__ can_cast isdtype isscalar issubdtype ndim "
+        "promote_types result_type shape size"
+    ),
     "pyjx.core.dtypes": "finfo iinfo",
     "pyjx.runtime.array": "ndarray=Array",
-    "pyjx.numpy.types": (
-        "can_cast isdtype isscalar issubdtype ndim promote_types result_type shape size"
-    ),
     "pyjx.numpy.scalar_types": (
         "bfloat16 bool bool_ cdouble complex128 complex64 complex_ csingle double float16 float32 "
         "float4_e2m1fn float64 float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 "
@@ -39,7 +39,7 @@ FAMILIES: dict[str, str] = {
     ),
     "pyjx.numpy.rounding": "around rint round",
     "pyjx.numpy.universal": "frompyfunc ufunc",
-    "pyjx.numpy.vectorization": "vectorize",
+    "pyjx.numpy.vectorization": "apply_along_axis apply_over_axes vectorize",
     "pyjx.numpy.powers": "float_power pow power",
     "pyjx.numpy.floats": (
         "allclose arctan2 array_equal array_equiv atan2 copysign frexp gcd heaviside hypot i0 "
@@ -47,7 +47,6 @@ FAMILIES: dict[str, str] = {
     ),
     "pyjx.numpy.window_functions": "bartlett blackman hamming hanning kaiser",
     "pyjx.numpy.choices": "choose extract piecewise select",
-    "pyjx.numpy.along_axes": "apply_along_axis apply_over_axes",
     "pyjx.numpy.flat_indices": "packbits ravel_multi_index unpackbits unravel_index",
     "pyjx.numpy.edits": "delete fill_diagonal insert place put trim_zeros",
     "pyjx.numpy.files": (

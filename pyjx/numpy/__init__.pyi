@@ -24,11 +24,8 @@ from numpy import printoptions as printoptions
 from numpy import signedinteger as signedinteger
 from numpy import unsignedinteger as unsignedinteger
 from numpy.exceptions import ComplexWarning as ComplexWarning
-from pyjx.numpy.array_api import __array_api_version__ as __array_api_version__
-from pyjx.numpy.array_api import __array_namespace_info__ as __array_namespace_info__
-from pyjx.core.dtypes import finfo as finfo
-from pyjx.core.dtypes import iinfo as iinfo
-from pyjx.runtime.array import Array as ndarray
+from pyjx.numpy.types import __array_api_version__ as __array_api_version__
+from pyjx.numpy.types import __array_namespace_info__ as __array_namespace_info__
 from pyjx.numpy.types import can_cast as can_cast
 from pyjx.numpy.types import isdtype as isdtype
 from pyjx.numpy.types import isscalar as isscalar
@@ -38,6 +35,9 @@ from pyjx.numpy.types import promote_types as promote_types
 from pyjx.numpy.types import result_type as result_type
 from pyjx.numpy.types import shape as shape
 from pyjx.numpy.types import size as size
+from pyjx.core.dtypes import finfo as finfo
+from pyjx.core.dtypes import iinfo as iinfo
+from pyjx.runtime.array import Array as ndarray
 from pyjx.numpy.scalar_types import bfloat16 as bfloat16
 from pyjx.numpy.scalar_types import bool as bool
 from pyjx.numpy.scalar_types import bool_ as bool_
@@ -177,6 +177,8 @@ from pyjx.numpy.rounding import rint as rint
 from pyjx.numpy.rounding import round as round
 from pyjx.numpy.universal import frompyfunc as frompyfunc
 from pyjx.numpy.universal import ufunc as ufunc
+from pyjx.numpy.vectorization import apply_along_axis as apply_along_axis
+from pyjx.numpy.vectorization import apply_over_axes as apply_over_axes
 from pyjx.numpy.vectorization import vectorize as vectorize
 from pyjx.numpy.powers import float_power as float_power
 from pyjx.numpy.powers import pow as pow
@@ -212,8 +214,6 @@ from pyjx.numpy.choices import choose as choose
 from pyjx.numpy.choices import extract as extract
 from pyjx.numpy.choices import piecewise as piecewise
 from pyjx.numpy.choices import select as select
-from pyjx.numpy.along_axes import apply_along_axis as apply_along_axis
-from pyjx.numpy.along_axes import apply_over_axes as apply_over_axes
 from pyjx.numpy.flat_indices import packbits as packbits
 from pyjx.numpy.flat_indices import ravel_multi_index as ravel_multi_index
 from pyjx.numpy.flat_indices import unpackbits as unpackbits
@@ -448,9 +448,6 @@ __all__ = [
     "ComplexWarning",
     "__array_api_version__",
     "__array_namespace_info__",
-    "finfo",
-    "iinfo",
-    "ndarray",
     "can_cast",
     "isdtype",
     "isscalar",
@@ -460,6 +457,9 @@ __all__ = [
     "result_type",
     "shape",
     "size",
+    "finfo",
+    "iinfo",
+    "ndarray",
     "bfloat16",
     "bool",
     "bool_",
@@ -599,6 +599,8 @@ __all__ = [
     "round",
     "frompyfunc",
     "ufunc",
+    "apply_along_axis",
+    "apply_over_axes",
     "vectorize",
     "float_power",
     "pow",
@@ -634,8 +636,6 @@ __all__ = [
     "extract",
     "piecewise",
     "select",
-    "apply_along_axis",
-    "apply_over_axes",
     "packbits",
     "ravel_multi_index",
     "unpackbits",

@@ -19,10 +19,9 @@ from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Value
-from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.creation import array, asarray, of_host
 from pyjx.numpy.indexing import getitem
-from pyjx.numpy.operands import is_integer
+from pyjx.numpy.operands import canonical_axis, is_integer
 from pyjx.numpy.promotion import check_arraylike, convert, operands, strong
 from pyjx.numpy.ranges import arange
 from pyjx.runtime.device_put import device_put

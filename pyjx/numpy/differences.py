@@ -18,8 +18,8 @@ from pyjx.core.explicit import entries_of
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import is_concrete
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import canonical_axes, canonical_axis
 from pyjx.numpy.promotion import (
     any_ranks,
     convert,

@@ -15,8 +15,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dimensions import max_dim
 from pyjx.core.trace import Tracer, concrete_or_error
-from pyjx.numpy.axes import canonical_axes, canonical_axis
-from pyjx.numpy.operands import dtype_of
+from pyjx.numpy.operands import canonical_axes, canonical_axis, dtype_of
 from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import convert, operands
 from pyjx.runtime.operations import op_jit

@@ -17,10 +17,10 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.lax.nary import stretch
 from pyjx.lax.special import in_single
 from pyjx.numpy import monoids
-from pyjx.numpy.axes import canonical_axes
 from pyjx.numpy.dispatch import alias, numpy_function
 from pyjx.numpy.operands import (
     beside_constants,
+    canonical_axes,
     constant_like,
     dtype_of,
     filled_like,

@@ -27,7 +27,7 @@ from pyjx.engine.axes import broadcast_in_dim
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard_methods
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy.axes import canonical_axis
+from pyjx.numpy.operands import canonical_axis
 from pyjx.numpy.patterns import (
     APART,
     ARRAY,

@@ -23,9 +23,15 @@ from pyjx.errors import ConcretizationTypeError
 from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.lax.nary import stretch
 from pyjx.numpy import ufuncs
-from pyjx.numpy.axes import all_axes, as_tuple, canonical_axes, canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import dtype_of, is_inexact
+from pyjx.numpy.operands import (
+    all_axes,
+    as_tuple,
+    canonical_axes,
+    canonical_axis,
+    dtype_of,
+    is_inexact,
+)
 from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import convert, fitted, operands, spread
 from pyjx.runtime.array import ArrayImpl

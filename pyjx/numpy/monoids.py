@@ -13,10 +13,9 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import canonical_axes, canonical_axis
 from pyjx.numpy.creation import asarray
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import as_bool, dtype_of, is_integer
+from pyjx.numpy.operands import as_bool, canonical_axes, canonical_axis, dtype_of, is_integer
 from pyjx.numpy.promotion import convert, promote_dtypes
 from pyjx.numpy.universal import BinaryUfunc
 

@@ -14,10 +14,10 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import canonical_axes
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved
 from pyjx.numpy.nan_reductions import present
+from pyjx.numpy.operands import canonical_axes
 from pyjx.numpy.promotion import (
     any_ranks,
     convert,

@@ -22,8 +22,8 @@ from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.engine.primitives import cast
 from pyjx.lax.nary import stretch
 from pyjx.numpy import creation, indexing, ufuncs
-from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.manipulation import moved
+from pyjx.numpy.operands import canonical_axis
 from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
 from pyjx.runtime.operations import body_of, op_jit
 

@@ -13,9 +13,9 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy import ufuncs
-from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved
+from pyjx.numpy.operands import canonical_axis
 from pyjx.numpy.promotion import (
     convert,
     literal,

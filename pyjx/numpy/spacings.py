@@ -19,10 +19,9 @@ from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.nary import stretch
-from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.creation import asarray, filled
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import constant_like
+from pyjx.numpy.operands import canonical_axis, constant_like
 from pyjx.numpy.promotion import check_ranks, convert, narrowed, operands
 from pyjx.runtime.device_put import device_put
 

@@ -14,10 +14,10 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.axes import axes_and_names, canonical_axes
 from pyjx.numpy.contractions import matmul
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import at_least_2d, permuted
+from pyjx.numpy.operands import axes_and_names, canonical_axes
 from pyjx.numpy.promotion import (
     any_ranks,
     convert,

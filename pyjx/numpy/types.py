@@ -1,10 +1,12 @@
-"""Questions about dtypes, shapes and scalars."""
+"""Questions about dtypes, shapes and scalars, and what the namespace says of itself by the Python
+array API standard.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +15,13 @@ from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import warn
 from pyjx.core.trace import Tracer
-from pyjx.numpy.axes import canonical_axes
+from pyjx.numpy.operands import canonical_axes
 from pyjx.numpy.promotion import operands
+from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl
+
+if TYPE_CHECKING:
+    from pyjx.core.layouts import DeviceLike
 
 
 def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike, casting: str = "safe") -> bool:
@@ -235,3 +241,59 @@ def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     if axis is None:
         return math.prod(sizes)
     return math.prod([sizes[d] for d in canonical_axes(axis, len(sizes))])
+
+
+# -- the array API standard ------------------------------------------------------------------------
+
+__array_api_version__ = "2025.12"
+
+_API_KINDS = ("bool", "signed integer", "unsigned integer", "real floating", "complex floating")
+
+
+class ArrayNamespaceInfo:
+    """What this namespace can do: devices, dtypes, and features that the standard leaves open."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Which features there are in traced functions too."""
+        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
+
+    def default_device(self) -> None:
+        """The device of new arrays: None, as arrays that are committed to none follow others."""
+        return
+
+    def devices(self) -> tuple[Any, ...]:
+        """The devices that `device=` may name, and None."""
+        return None, *backends.devices()
+
+    def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, Any]:
+        """The dtypes of new arrays, by kind. They are the same on each device."""
+        integer = dtypes.default_int_dtype()
+        return {"real floating": dtypes.default_float_dtype(),
+                "complex floating": dtypes.to_complex_dtype(dtypes.default_float_dtype()),
+                "integral": integer, "indexing": integer}
+
+    def dtypes(self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None
+               ) -> dict[str, Any]:
+        """The dtypes of the standard by name; of a kind of `isdtype`, or of several.
+
+        Raises:
+          ValueError: there is no such kind.
+        """
+        names = ["bool", *[f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)],
+                 "float32", "float64", "complex64", "complex128"]
+        every = [np.dtype(name) for name in names]
+        return {d.name: d for d in every if dtypes.canonicalize_dtype(d) == d
+                and isdtype(d, _API_KINDS if kind is None else kind)}
+
+
+def __array_namespace_info__() -> ArrayNamespaceInfo:
+    """What this namespace can do, by the Python array API standard.
+
+    Returns:
+      An object whose methods say what there is: dtypes, devices, default dtypes, capabilities.
+
+    >>> import pyjx as jax
+    >>> jax.numpy.__array_namespace_info__().default_dtypes()["integral"]
+    dtype('int32')
+    """
+    return ArrayNamespaceInfo()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import canonical_axis
 from pyjx.numpy.promotion import check_arraylike, promote_dtypes_as_floats
 from pyjx.numpy.ufuncs import as_array
 

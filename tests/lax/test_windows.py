@@ -42,7 +42,7 @@ def test_shapes():
 @pytest.mark.parametrize("padding", ["VALID", "SAME", "SAME_LOWER"])
 def test_an_unrolled_window_equals_a_windowed_one(padding, monkeypatch):
     """The two lowerings of a small window."""
-    from lowering import windows as lowering_windows
+    from lowering import reductions as lowering_windows
 
     def pool(x):
         return lax.reduce_window(x, -np.inf, lax.max, (2, 3), (2, 1), padding)

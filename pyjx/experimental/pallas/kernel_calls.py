@@ -57,7 +57,7 @@ from pyjx.experimental.pallas.kernel_grids import (
 )
 from pyjx.experimental.pallas.mosaic_calls import compiled, kept_effects
 from pyjx.experimental.pallas.watched_kernels import watched, watches
-from pyjx.lax.agreement import structure_differences
+from pyjx.lax.agreement import structure_differences, trace_function
 from pyjx.lax.collectives import axis_index_p
 from pyjx.lax.common import operand
 from pyjx.lax.convert import convert_element_type, full
@@ -67,7 +67,6 @@ from pyjx.lax.joining import slice as slice_of
 from pyjx.lax.mapping import map as loop_map
 from pyjx.lax.shapes import reshape
 from pyjx.lax.slicing import dynamic_slice, dynamic_update_slice
-from pyjx.lax.traced_functions import trace_function
 from pyjx.runtime.jit import jit
 from pyjx.runtime.signature import names_when_asked
 from pyjx.tree_util import (

@@ -27,9 +27,9 @@ from pyjx.core.references import Ref
 from pyjx.core.specs import NO_AXES, Axes
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.functions import source_of
+from pyjx.lax.agreement import trace_function
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.references import TransformedRef
-from pyjx.lax.traced_functions import trace_function
 from pyjx.tree_util import tree_structure
 
 RefLike = Ref | TransformedRef

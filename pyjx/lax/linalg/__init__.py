@@ -12,16 +12,16 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.linalg.cholesky_factors": (
         "cholesky cholesky_p cholesky_update cholesky_update_p"
     ),
-    "pyjx.lax.linalg.general_eigen": "EigImplementation eig eig_p",
+    "pyjx.lax.linalg.general_eigen": (
+        "EigImplementation eig eig_p hessenberg hessenberg_p schur schur_p tridiagonal "
+        "tridiagonal_p"
+    ),
     "pyjx.lax.linalg.pivoted_factors": (
         "lu lu_p lu_pivots_to_permutation lu_pivots_to_permutation_p"
     ),
     "pyjx.lax.linalg.polar_factors": "qdwh",
     "pyjx.lax.linalg.reflectors": (
         "householder_product householder_product_p ormqr ormqr_p qr qr_p"
-    ),
-    "pyjx.lax.linalg.similarity": (
-        "hessenberg hessenberg_p schur schur_p tridiagonal tridiagonal_p"
     ),
     "pyjx.lax.linalg.singular_values": "SvdAlgorithm svd svd_p",
     "pyjx.lax.linalg.symmetric_eigen": "EighImplementation eigh eigh_p",

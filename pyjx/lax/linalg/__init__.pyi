@@ -7,6 +7,12 @@ from pyjx.lax.linalg.cholesky_factors import cholesky_update_p as cholesky_updat
 from pyjx.lax.linalg.general_eigen import EigImplementation as EigImplementation
 from pyjx.lax.linalg.general_eigen import eig as eig
 from pyjx.lax.linalg.general_eigen import eig_p as eig_p
+from pyjx.lax.linalg.general_eigen import hessenberg as hessenberg
+from pyjx.lax.linalg.general_eigen import hessenberg_p as hessenberg_p
+from pyjx.lax.linalg.general_eigen import schur as schur
+from pyjx.lax.linalg.general_eigen import schur_p as schur_p
+from pyjx.lax.linalg.general_eigen import tridiagonal as tridiagonal
+from pyjx.lax.linalg.general_eigen import tridiagonal_p as tridiagonal_p
 from pyjx.lax.linalg.pivoted_factors import lu as lu
 from pyjx.lax.linalg.pivoted_factors import lu_p as lu_p
 from pyjx.lax.linalg.pivoted_factors import lu_pivots_to_permutation as lu_pivots_to_permutation
@@ -18,12 +24,6 @@ from pyjx.lax.linalg.reflectors import ormqr as ormqr
 from pyjx.lax.linalg.reflectors import ormqr_p as ormqr_p
 from pyjx.lax.linalg.reflectors import qr as qr
 from pyjx.lax.linalg.reflectors import qr_p as qr_p
-from pyjx.lax.linalg.similarity import hessenberg as hessenberg
-from pyjx.lax.linalg.similarity import hessenberg_p as hessenberg_p
-from pyjx.lax.linalg.similarity import schur as schur
-from pyjx.lax.linalg.similarity import schur_p as schur_p
-from pyjx.lax.linalg.similarity import tridiagonal as tridiagonal
-from pyjx.lax.linalg.similarity import tridiagonal_p as tridiagonal_p
 from pyjx.lax.linalg.singular_values import SvdAlgorithm as SvdAlgorithm
 from pyjx.lax.linalg.singular_values import svd as svd
 from pyjx.lax.linalg.singular_values import svd_p as svd_p
@@ -45,6 +45,12 @@ __all__ = [
     "EigImplementation",
     "eig",
     "eig_p",
+    "hessenberg",
+    "hessenberg_p",
+    "schur",
+    "schur_p",
+    "tridiagonal",
+    "tridiagonal_p",
     "lu",
     "lu_p",
     "lu_pivots_to_permutation",
@@ -56,12 +62,6 @@ __all__ = [
     "ormqr_p",
     "qr",
     "qr_p",
-    "hessenberg",
-    "hessenberg_p",
-    "schur",
-    "schur_p",
-    "tridiagonal",
-    "tridiagonal_p",
     "SvdAlgorithm",
     "svd",
     "svd_p",

@@ -10,8 +10,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.numpy.contractions": "tensordot",
     "pyjx.numpy.linalg.decompositions": "cholesky eig eigh eigvals eigvalsh qr svd svdvals",
     "pyjx.numpy.linalg.systems": "inv lstsq pinv solve tensorinv tensorsolve",
-    "pyjx.numpy.linalg.invariants": "cond det matrix_rank slogdet",
-    "pyjx.numpy.linalg.norms": "matrix_norm norm vector_norm",
+    "pyjx.numpy.linalg.invariants": "cond det matrix_norm matrix_rank norm slogdet vector_norm",
     "pyjx.numpy.linalg.products": (
         "cross diagonal matmul matrix_power matrix_transpose multi_dot outer trace vecdot"
     ),

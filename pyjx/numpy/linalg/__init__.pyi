@@ -17,11 +17,11 @@ from pyjx.numpy.linalg.systems import tensorinv as tensorinv
 from pyjx.numpy.linalg.systems import tensorsolve as tensorsolve
 from pyjx.numpy.linalg.invariants import cond as cond
 from pyjx.numpy.linalg.invariants import det as det
+from pyjx.numpy.linalg.invariants import matrix_norm as matrix_norm
 from pyjx.numpy.linalg.invariants import matrix_rank as matrix_rank
+from pyjx.numpy.linalg.invariants import norm as norm
 from pyjx.numpy.linalg.invariants import slogdet as slogdet
-from pyjx.numpy.linalg.norms import matrix_norm as matrix_norm
-from pyjx.numpy.linalg.norms import norm as norm
-from pyjx.numpy.linalg.norms import vector_norm as vector_norm
+from pyjx.numpy.linalg.invariants import vector_norm as vector_norm
 from pyjx.numpy.linalg.products import cross as cross
 from pyjx.numpy.linalg.products import diagonal as diagonal
 from pyjx.numpy.linalg.products import matmul as matmul
@@ -50,10 +50,10 @@ __all__ = [
     "tensorsolve",
     "cond",
     "det",
-    "matrix_rank",
-    "slogdet",
     "matrix_norm",
+    "matrix_rank",
     "norm",
+    "slogdet",
     "vector_norm",
     "cross",
     "diagonal",

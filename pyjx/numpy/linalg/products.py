@@ -11,11 +11,11 @@ from pyjx.core.avals import get_aval
 from pyjx.core.bounded import kept
 from pyjx.lax.linalg.matrices import identity_like
 from pyjx.numpy import contractions
-from pyjx.numpy.axes import canonical_axes
 from pyjx.numpy.diagonals import diagonal as _diagonal
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.systems import inv
 from pyjx.numpy.manipulation import matrix_transpose as _matrix_transpose
+from pyjx.numpy.operands import canonical_axes
 from pyjx.numpy.promotion import operands, promote_dtypes
 from pyjx.runtime.operations import body_of
 

@@ -9,9 +9,8 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions
-from pyjx.numpy.axes import canonical_axis
 from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import is_complex
+from pyjx.numpy.operands import canonical_axis, is_complex
 from pyjx.numpy.promotion import any_ranks, check_arraylike, promote_inexact, strong
 from pyjx.numpy.ufuncs import as_array
 
