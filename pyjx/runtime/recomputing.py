@@ -157,6 +157,7 @@ class Search:
 
     def __init__(self, machine: Machine, work: Work, donated: Sequence[bool] = ()) -> None:
         self.machine = machine._replace(sizes=_remembered(machine.sizes))
+        self._work = work
         self.work = _remembered(work)
         self.fused_work = _remembered(partial(work, written=False))
         self._donated = donated
@@ -209,7 +210,7 @@ class Search:
         if 2 * needed < live.live[i]:
             return None
         eqn = live.eqns[i]
-        inner = Search(self.machine, self.work)
+        inner = Search(self.machine, self._work)
         works: list[Plan] = []
 
         def within(closed: ClosedJaxpr) -> ClosedJaxpr:

@@ -67,6 +67,26 @@ def in_a_loop(ws, x):
     return jax.lax.scan(step, ws, None, length=2)
 
 
+def accumulated(loss):
+    """Gradients of parts of a batch, one after the other."""
+    def total(ws, x):
+        def add(total, part):
+            return jax.tree.map(jnp.add, total, jax.grad(loss)(ws, part)), None
+        return jax.lax.scan(add, jax.tree.map(jnp.zeros_like, ws), jnp.stack([x, x[::-1]]))[0]
+    return total
+
+
+def in_a_branch(ws, x):
+    return jax.lax.switch((x[0, 0] > 0).astype(int), [
+        lambda: ws, lambda: jax.grad(scanned)(ws, x), lambda: jax.grad(unrolled)(ws, x)])
+
+
+def while_it_is_large(ws, x):
+    return jax.lax.while_loop(lambda state: state[0] < 3, lambda state: (
+        state[0] + 1, jax.tree.map(lambda w, g: w - 0.1 * g, state[1],
+                                   jax.grad(scanned)(state[1], x))), (0, ws))[1]
+
+
 def gradient_of(loss):
     return jax.value_and_grad(loss)
 
@@ -83,7 +103,10 @@ def agree(found, wanted):
 @pytest.mark.parametrize(("fun", "share"), [
     (gradient_of(unrolled), 0.75), (gradient_of(unrolled), 0.5), (gradient_of(plain), 0.7),
     (gradient_of(scanned), 0.6), (gradient_of(scanned), 0.45), (in_a_loop, 0.6),
-], ids=["unrolled", "half", "plain", "scanned", "less than half", "in a loop"])
+    (accumulated(unrolled), 0.6), (accumulated(scanned), 0.5), (in_a_branch, 0.5),
+    (while_it_is_large, 0.5),
+], ids=["unrolled", "half", "plain", "scanned", "less than half", "in a loop", "accumulated",
+        "accumulated of a loop", "in a branch", "in a loop of unknown length"])
 def test_fits_by_the_compilers_word(fun, share):
     free = jax.jit(fun).lower(WEIGHTS, X).compile()
     budget = int(share * peak(free))
@@ -242,7 +265,8 @@ def test_plans_are_the_same_each_time():
     assert len(texts) == 1
 
 
-@pytest.mark.parametrize("fun", [gradient_of(unrolled), gradient_of(scanned), in_a_loop])
+@pytest.mark.parametrize("fun", [gradient_of(unrolled), gradient_of(scanned), in_a_loop,
+                                 accumulated(scanned)])
 def test_another_process_need_not_search(fun, cache_folder, monkeypatch):
     """It follows the path that was found, and loads what was compiled then."""
     budget = int(0.6 * peak(jax.jit(fun).lower(WEIGHTS, X).compile()))
