@@ -68,14 +68,20 @@ _NEAR = 16  # equations for which what is fused is computed once
 
 
 def work_on(platform: str) -> Work:
-    """What it costs to compute the results of an equation again, on a platform."""
+    """What it costs to compute the results of an equation again, on a platform; of one that holds
+    programs, the whole of it."""
     rate = _PER_BYTE.get(platform, _PER_BYTE_ELSEWHERE)
 
     def work(eqn: JaxprEqn, written: bool = True) -> float:
-        unknown: set[str] = set()
+        primitive, unknown = eqn.primitive, set[str]()
+        inner = jaxprs_of(eqn) if eqn.params and holds_jaxprs(eqn) else ()
+        if inner:
+            times = primitive.holder.times(eqn.params)
+            if eqn.effects or times is None or primitive is remat_p:
+                return NEVER
+            return min(times * max([sum(map(work, p.eqns)) for p in inner]), NEVER)
         flops, transcendentals = arithmetic(eqn, unknown)
-        if unknown or eqn.effects or eqn.primitive.effects is not None or (
-                eqn.params and holds_jaxprs(eqn) and jaxprs_of(eqn)):
+        if unknown or eqn.effects or primitive.effects is not None:
             return NEVER
         made = sum([v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars
                     if hasattr(v.aval, "size")]) if written else 0
@@ -514,8 +520,8 @@ class Values:
     def cut(self, reads: Sequence[Any], keep: Callable[[Any], float], work: Work) -> set[Any]:
         """The values to compute again for a part that reads some."""
         keeps: dict[Any, int] = {}
-        costs: dict[Any, int] = {}
-        readers: dict[Any, list[Any]] = {}
+        costs: dict[int, int] = {}  # of equations
+        readers: dict[Any, list[int]] = {}
         queue = deque(reads)
         while queue:
             v = queue.popleft()
@@ -525,50 +531,52 @@ class Values:
             if kept <= 0:  # it is there for nothing
                 continue
             keeps[v] = kept
-            cost = NEVER if i < 0 else work(self._eqns[i])
-            costs[v] = int(cost) if cost <= kept else NEVER
-            if cost <= kept:
-                for x in _variables(self._eqns[i]):
-                    readers.setdefault(x, []).append(v)
-                    queue.append(x)
-        read = set(reads)
-        # What makes nothing but one value, which costs no more to keep, is one with it.
-        part_of: dict[Any, Any] = {}
-        for v in sorted(keeps, key=self.made.__getitem__, reverse=True):
-            by = {part_of.get(r, r) for r in readers.get(v, ())}
-            if v not in read and len(by) == 1:
-                (whole,) = by
-                if keeps[v] >= keeps[whole]:
-                    part_of[v] = whole
-                    costs[whole] = min(costs[whole] + costs[v], NEVER)
-        near = self._sink_side(keeps, costs, readers, part_of, read)
-        return {v for v in keeps if (whole := part_of.get(v, v)) in near}
-
-    def _sink_side(self, keeps: Mapping[Any, int], costs: Mapping[Any, int],
-                   readers: Mapping[Any, Sequence[Any]], part_of: Mapping[Any, Any],
-                   read: set[Any]) -> set[Any]:
-        """The values to compute again, without those that are one with others. One that is read has
-        one node, another two, of which the second stands for both where it is never computed."""
-        source, sink = 0, 1
-        number = {v: 2 * k + 2 for k, v in enumerate([v for v in keeps if v not in part_of])}
-        network = Network(2 * len(number) + 2)
-        for v, node in number.items():
-            kept, cost = keeps[v], costs[v]
-            out = sink if v in read else node + 1
-            if cost >= NEVER:
-                network.edge(source, out, kept)
+            if i in costs:
                 continue
-            flow = min(cost, kept) if out == sink else 0
-            if cost:
-                network.edge(source, node, cost, flow)
-            network.edge(node, out, kept, flow)
-        for v, node in number.items():
+            cost = NEVER if i < 0 else work(self._eqns[i])
+            costs[i] = int(cost) if cost < NEVER and cost <= sum(
+                map(keep, self._eqns[i].outvars)) else NEVER
+            if costs[i] < NEVER:
+                for x in _variables(self._eqns[i]):
+                    readers.setdefault(x, []).append(i)
+                    queue.append(x)
+        read, made = set(reads), self.made
+        # What makes nothing but one value, which costs no more to keep, is one with it.
+        part_of: dict[int, int] = {}
+        for v in sorted(keeps, key=made.__getitem__, reverse=True):
+            by = {part_of.get(r, r) for r in readers.get(v, ())}
+            if v not in read and len(by) == 1 and self._makes_one(i := made[v]):
+                (whole,) = by
+                if self._makes_one(whole) and keeps[v] >= keeps[self._eqns[whole].outvars[0]]:
+                    part_of[i] = whole
+                    costs[whole] = min(costs[whole] + costs[i], NEVER)
+        near = self._sink_side(keeps, costs, readers, part_of, read)
+        return {v for v in keeps if part_of.get(made[v], made[v]) in near}
+
+    def _makes_one(self, i: int) -> bool:
+        return i >= 0 and len(self._eqns[i].outvars) == 1
+
+    def _sink_side(self, keeps: Mapping[Any, int], costs: Mapping[int, int],
+                   readers: Mapping[Any, Sequence[int]], part_of: Mapping[int, int],
+                   read: set[Any]) -> set[int]:
+        """The equations to do again, without those that are one with others. Each has a node, and
+        so has what it makes, but for what is read, of which no reader is asked."""
+        source, sink, made = 0, 1, self.made
+        values = [v for v in keeps if made[v] not in part_of]
+        number = {made[v]: 2 * k + 2 for k, v in enumerate(values)}
+        out = {v: sink if v in read else 2 * k + 3 for k, v in enumerate(values)}
+        network = Network(2 * len(values) + 2)
+        for i, node in number.items():
+            if 0 < costs[i] < NEVER:
+                network.edge(source, node, costs[i])
+        for v in values:
+            network.edge(number[made[v]] if costs[made[v]] < NEVER else source, out[v], keeps[v])
             for whole in dict.fromkeys([part_of.get(r, r) for r in readers.get(v, ())
                                         if v not in read]):
                 if costs[whole] < NEVER:
-                    network.edge(node + 1, number[whole], NEVER)
+                    network.edge(out[v], number[whole], NEVER)
         near = network.sink_side(source, sink)
-        return {v for v, node in number.items() if costs[v] < NEVER and near[node]}
+        return {i for i, node in number.items() if costs[i] < NEVER and near[node]}
 
     def late(self, part: int, again: set[Any], fused: set[Any], behind: dict[Any, Any] | None
              ) -> tuple[list[JaxprEqn], list[JaxprEqn]]:
