@@ -24,7 +24,7 @@ enough, the search goes on with the best program found, at its own highest step.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
@@ -403,7 +403,8 @@ class _Cut:
     def _at(self, prices: tuple[float, ...]) -> Plan:
         plan, eqns = self._plan, list(self._jaxpr.eqns)
         work, size = self._search.work, self._search.machine.sizes
-        done = self._cut_loops(eqns, prices) if self.loops else []
+        done = _cut_loops(eqns, self._starts[0], self._jaxpr.outvars, {*self._jaxpr.all_invars},
+                          prices[-1], self._search) if self.loops else []
         same = not self.loops or eqns == self._jaxpr.eqns
         values = self._values if same else Values(eqns, self._starts)
         agains = self._agains(values, eqns, prices, self._known if same else {})
@@ -465,37 +466,6 @@ class _Cut:
             if v in other:
                 other.update([x for x in _variables(eqns[made[v]]) if x in again])
         again &= other
-
-    def _cut_loops(self, eqns: list[JaxprEqn], prices: Sequence[float]
-                   ) -> list[tuple[JaxprEqn, int, float]]:
-        """Cut each pair of loops of which the late one reads what the early one stacks; what is
-        done again, how often, and its work."""
-        border = self._starts[0]
-        made = {v: i for i, e in enumerate(eqns[:border]) if e.primitive.holder.loops
-                for v in e.outvars}
-        reads: dict[Any, int] = {}
-        for e in eqns:
-            for x in e.invars:
-                if x in made:
-                    reads[x] = reads.get(x, 0) + 1
-        for x in self._jaxpr.outvars:
-            reads[x] = 2
-        again: list[tuple[JaxprEqn, int, float]] = []
-        for j in range(border, len(eqns)):
-            sources = [] if not eqns[j].primitive.holder.loops else dict.fromkeys(
-                [made[x] for x in eqns[j].invars if x in made])
-            for i in sources:
-                late = eqns[j]
-                pair = _LoopPair(eqns[i], late, {v for v in eqns[i].outvars if reads.get(v) == 1},
-                                 set(self._jaxpr.all_invars))
-                cut = pair.cut(prices[-1], self._search) if pair.fits() else None
-                if cut is not None:
-                    eqns[i], eqns[j], copies = cut
-                    for x in {*eqns[j].invars} - {*late.invars}:
-                        reads[x] = reads.get(x, 0) + 1
-                    times = late.primitive.holder.times(late.params)
-                    again += [(e, times, work) for e, work in copies]
-        return again
 
 
 class Values:
@@ -647,6 +617,31 @@ def _read(atoms: Sequence[Atom], now: Mapping[Any, Any]) -> list[Atom]:
     return [x if type(x) is Literal else now.get(x, x) for x in atoms]
 
 
+def _cut_loops(eqns: list[JaxprEqn], border: int, results: Sequence[Atom], always: set[Any],
+               price: float, search: Search) -> list[tuple[JaxprEqn, int, float]]:
+    """Cut each pair of loops of which the late one, behind a border, reads what the early one
+    stacks; what is done again, how often, and its work. `always` are values that stay for others.
+    """
+    made = {v: i for i, e in enumerate(eqns[:border]) if e.primitive.holder.loops
+            for v in e.outvars}
+    reads = Counter([x for e in eqns for x in e.invars if x in made])
+    reads.update({x: 2 for x in results})
+    again: list[tuple[JaxprEqn, int, float]] = []
+    for j in range(border, len(eqns)):
+        sources = [] if not eqns[j].primitive.holder.loops else dict.fromkeys(
+            [made[x] for x in eqns[j].invars if x in made])
+        for i in sources:
+            late = eqns[j]
+            pair = _LoopPair(eqns[i], late, {v for v in eqns[i].outvars if reads[v] == 1}, always)
+            cut = pair.cut(price, search) if pair.fits() else None
+            if cut is not None:
+                eqns[i], eqns[j], copies = cut
+                reads.update({*eqns[j].invars} - {*late.invars})
+                times = late.primitive.holder.times(late.params)
+                again += [(e, times * n, work) for e, n, work in copies]
+    return again
+
+
 class _LoopPair:
     """Two loops, of which the late one reads results that the early one stacks; `alone` are those
     of its results that nothing else reads."""
@@ -666,10 +661,10 @@ class _LoopPair:
                 and not early.effects and not late.effects)
 
     def cut(self, price: float, search: Search
-            ) -> tuple[JaxprEqn, JaxprEqn, list[tuple[JaxprEqn, float]]] | None:
-        """Both with fewer values stacked, and what the late one computes again; None: all stay."""
+            ) -> tuple[JaxprEqn, JaxprEqn, list[tuple[JaxprEqn, int, float]]] | None:
+        """Both with fewer values stacked, and what the late one computes again; None: all stay.
+        Loops in them are such pairs, too, unless it is better to do them again as a whole."""
         early, late, holder = self._early, self._late, self._early.primitive.holder
-        n = holder.times(early.params)
         held, held_late = holder.held(early.params), holder.held(late.params)
         flat, later = [dce(flattened(h.programs[0])) for h in (held, held_late)]
         body, body_late = flat.jaxpr, later.jaxpr
@@ -682,9 +677,7 @@ class _LoopPair:
             if role == sliced and x in self._alone and type(v) is Var}
         same = {v: of[x] for x, v, role in zip(late.invars, body_late.invars, held_late.ins,
                                                strict=True) if role == sliced and x in of}
-        eqns = [*body.eqns, *[e.replace(invars=_read(e.invars, same)) for e in body_late.eqns]]
         outer = dict(zip(body.invars, zip(early.invars, held.ins, strict=True), strict=True))
-        values = Values(eqns, [len(body.eqns)], body.invars)
         always: set[Any] = {v for v, (x, role) in outer.items() if role == holder.constant
                   or (role == sliced and x in self._always)}
         always |= {v for v, x in zip(body.outvars, early.outvars, strict=True)
@@ -700,14 +693,26 @@ class _LoopPair:
         def work(eqn: JaxprEqn) -> float:
             return search.work(eqn) if eqn.outvars[0] in live.size else search.fused_work(eqn)
 
-        again = values.cut(values.reads[0], keep, work)
-        if not again:
-            return None
-        eqns_late, copies = values.late(0, again, set(), None)
-        read = dict.fromkeys([x for e in eqns_late for x in e.invars if x in values.made])
-        read.update(dict.fromkeys([same[x] for x in body_late.outvars if x in same]))
-        return (*self._rebuilt(body, body_late, eqns_late, list(read), same, outer, sliced, n),
-                [(e, work(e)) for e in copies])
+        border, times = len(body.eqns), holder.times(early.params)
+        wanted = _read(body_late.outvars, same)
+        whole = [*body.eqns, *[e.replace(invars=_read(e.invars, same)) for e in body_late.eqns]]
+        inside = list(whole)
+        deeper = _cut_loops(inside, border, [*wanted, *[
+            v for x, v in zip(early.outvars, body.outvars, strict=True) if x not in of]], always,
+            price, search)
+        found = []
+        for eqns, done in ((whole, []), (inside, deeper))[:2 if deeper else 1]:
+            values = Values(eqns, [border], body.invars)
+            again = values.cut(values.reads[0], keep, work)
+            eqns_late, copies = values.late(0, again, set(), None)
+            done = [*done, *[(e, 1, work(e)) for e in copies]]
+            read = dict.fromkeys([x for x in [*[x for e in eqns_late for x in e.invars], *wanted]
+                                  if x in values.made])
+            found.append((sum(map(keep, read)) + times * sum([n * w for _, n, w in done]),
+                          eqns[:border], eqns_late, read, done))
+        _, eqns_early, eqns_late, read, done = min(found, key=lambda f: f[0])
+        return (*self._rebuilt(body.replace(eqns=eqns_early), body_late, eqns_late, list(read),
+                               same, outer, sliced, times), done) if done else None
 
     def _rebuilt(self, body: Jaxpr, body_late: Jaxpr, eqns: list[JaxprEqn], read: list[Any],
                  same: Mapping[Any, Any], outer: Mapping[Any, tuple[Any, Any]], sliced: Any,

@@ -87,6 +87,30 @@ def while_it_is_large(ws, x):
                                    jax.grad(scanned)(state[1], x))), (0, ws))[1]
 
 
+def over_layers_and_time(ws, x):
+    """A loop over a sequence in each iteration of one over layers."""
+    def over_time(sequence, w):
+        def cell(state, x):
+            state = jnp.tanh(jax.nn.silu(x @ w) + state @ w)
+            return state, state
+        return jax.lax.scan(cell, jnp.zeros_like(sequence[0]), sequence)[1], None
+    sequence = x.reshape(32, -1, WIDTH)
+    return (jax.lax.scan(over_time, sequence, jnp.stack(ws))[0] ** 2).mean()
+
+
+def over_parts_and_layers(ws, x):
+    def part(state, x):
+        return jax.lax.scan(lambda x, w: (layer(x, w), None), x + state, jnp.stack(ws))[0], None
+    parts = x.reshape(4, -1, WIDTH)
+    return (jax.lax.scan(part, jnp.zeros_like(parts[0]), parts)[0] ** 2).mean()
+
+
+def of_branches(ws, x):
+    def either(x, w):
+        return jax.lax.cond(w[0, 0] > 0, lambda: layer(x, w), lambda: jnp.sin(jnp.sin(x @ w))), None
+    return (jax.lax.scan(either, x, jnp.stack(ws))[0] ** 2).mean()
+
+
 def gradient_of(loss):
     return jax.value_and_grad(loss)
 
@@ -104,9 +128,11 @@ def agree(found, wanted):
     (gradient_of(unrolled), 0.75), (gradient_of(unrolled), 0.5), (gradient_of(plain), 0.7),
     (gradient_of(scanned), 0.6), (gradient_of(scanned), 0.45), (in_a_loop, 0.6),
     (accumulated(unrolled), 0.6), (accumulated(scanned), 0.5), (in_a_branch, 0.5),
-    (while_it_is_large, 0.5),
+    (while_it_is_large, 0.5), (gradient_of(over_layers_and_time), 0.4),
+    (gradient_of(over_parts_and_layers), 0.3), (gradient_of(of_branches), 0.5),
 ], ids=["unrolled", "half", "plain", "scanned", "less than half", "in a loop", "accumulated",
-        "accumulated of a loop", "in a branch", "in a loop of unknown length"])
+        "accumulated of a loop", "in a branch", "in a loop of unknown length",
+        "layers and time", "parts and layers", "branches"])
 def test_fits_by_the_compilers_word(fun, share):
     free = jax.jit(fun).lower(WEIGHTS, X).compile()
     budget = int(share * peak(free))
@@ -266,7 +292,7 @@ def test_plans_are_the_same_each_time():
 
 
 @pytest.mark.parametrize("fun", [gradient_of(unrolled), gradient_of(scanned), in_a_loop,
-                                 accumulated(scanned)])
+                                 accumulated(scanned), gradient_of(over_layers_and_time)])
 def test_another_process_need_not_search(fun, cache_folder, monkeypatch):
     """It follows the path that was found, and loads what was compiled then."""
     budget = int(0.6 * peak(jax.jit(fun).lower(WEIGHTS, X).compile()))
