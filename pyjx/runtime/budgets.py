@@ -37,8 +37,8 @@ _SHOWN = 5  # of the largest arrays
 CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
           "donated arguments (donate_argnums) need less.")
 _NOTHING = (" Nothing was found to give up. For what is differentiated later, put the budget on "
-            "the derivative: jax.grad(f, memory_budget=...). A branch of cond or switch is cut where "
-            "its derivative is in it; else put jax.checkpoint around its parts.")
+            "the derivative: jax.grad(f, memory_budget=...). A branch of cond or switch is "
+            "cut where its derivative is in it; else put jax.checkpoint around its parts.")
 # Beyond so much above the budget an estimate is believed without compiling.
 _SURELY = 1.25
 # A program that needs less than this part of its budget is tried to do less again.

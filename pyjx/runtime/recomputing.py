@@ -624,8 +624,8 @@ def _cut_loops(eqns: list[JaxprEqn], border: int, results: Sequence[Atom], alway
     """
     made = {v: i for i, e in enumerate(eqns[:border]) if e.primitive.holder.loops
             for v in e.outvars}
-    reads = Counter([x for e in eqns for x in e.invars if x in made])
-    reads.update({x: 2 for x in results})
+    reads = Counter[Any]([x for e in eqns for x in e.invars if x in made])
+    reads.update(dict.fromkeys(results, 2))
     again: list[tuple[JaxprEqn, int, float]] = []
     for j in range(border, len(eqns)):
         sources = [] if not eqns[j].primitive.holder.loops else dict.fromkeys(
