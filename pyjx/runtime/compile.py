@@ -12,7 +12,9 @@ import pickle
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, PathFinder
 from itertools import compress
 from typing import Any
 
@@ -35,6 +37,7 @@ from pyjx.runtime.executable import DescribedExecutable, Executable
 from pyjx.runtime.placement import Placement
 from pyjx.states import traced_flags
 
+scipy = deferred("scipy")  # which brings LAPACK
 host_calls = deferred("pyjx.runtime.host_calls")  # callbacks, which few programs have
 shield = deferred("pyjx.runtime.shield")  # for what is compiled anew
 solving = deferred("pyjx.core.symbolic.solving")  # for a message
@@ -411,13 +414,37 @@ def register_targets(families: Collection[str], platform: str) -> None:
 
 def _register_on_cpu(family: str) -> None:
     is_lapack = family == "lapack"
-    targets = jaxlib_api.lapack_targets() if is_lapack else jaxlib_api.sparse_targets()
+    if is_lapack:
+        with _modules_of_lapack():
+            targets = jaxlib_api.lapack_targets()
+    else:
+        targets = jaxlib_api.sparse_targets()
     for name, handler in targets.items():
         jaxlib_api.register_custom_call(name, handler, "cpu",
                                         1 if name.endswith("_ffi") else 0)
         if is_lapack:
             jaxlib_api.register_batch_partitionable(name)
     _registered.add(family)
+
+
+@contextmanager
+def _modules_of_lapack() -> Iterator[None]:
+    """Within this, the two modules of SciPy that jaxlib imports by name are there without their
+    package: all of it takes 0.1 s to load. Nothing is done where the package is loaded already, and
+    afterwards imports of it and of the two modules do what they always do."""
+    found: list[ModuleSpec] = []
+    if "scipy.linalg" not in sys.modules:
+        folder = os.path.join(os.path.dirname(scipy.version.__file__), "linalg")
+        names = ["scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"]
+        found = [spec for name in names if (spec := PathFinder.find_spec(name, [folder]))]
+    try:
+        for spec in found:
+            sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)  # type: ignore[union-attr]
+        yield
+    finally:
+        for spec in found:
+            sys.modules.pop(spec.name, None)
 
 
 _CUDA_PACKAGES = ("jax_cuda13_plugin", "jax_cuda12_plugin")

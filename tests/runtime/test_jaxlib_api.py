@@ -108,3 +108,17 @@ def test_jax_first_is_refused_with_a_reason():
             "import pyjx\n")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "ImportError: jax and pyjx cannot share a process" in done.stderr
+
+
+def test_lapack_comes_without_all_of_scipy(run_python):
+    out = run_python(
+        "import sys, numpy as np, pyjx.numpy as jnp\n"
+        "a, b = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 9.0]], 'f4'), np.ones(3)\n"
+        "eigenvalues = jnp.linalg.eigvalsh(a)\n"
+        "print([m for m in sys.modules if m.startswith('scipy.linalg')])\n"
+        "import scipy.linalg.cython_blas\n"
+        "from scipy.linalg import cython_lapack, solve\n"
+        "print(scipy.linalg.cython_lapack is cython_lapack, 'dgetrf' in cython_lapack.__pyx_capi__,"
+        " 'dgemm' in scipy.linalg.cython_blas.__pyx_capi__)\n"
+        "print(np.allclose(a @ solve(a, b), b), np.allclose(eigenvalues, np.linalg.eigvalsh(a)))")
+    assert out.split("\n")[:3] == ["[]", "True True True", "True True"]
