@@ -139,8 +139,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 2 for what a user found of today's changes.
 # 11 for messages that name the argument.
 # 9 for budgets where loops hold loops, and in branches.
+# 22 for LAPACK without all of SciPy.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 90_576),
+    (sources.code_lines, 90_598),
     (lambda: PATHS, 547),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
