@@ -23,9 +23,8 @@ from lowering.locations import Locations, Scope
 from lowering.module import Function, Module
 from lowering.types import CLOSE, OPEN, element_type, expression_text, int_list, quoted, tensor_type
 from pyjx.core.avals import SymbolicDim
-from pyjx.core.symbolic.checks import checks
 from pyjx.core.symbolic.parser import Parser
-from pyjx.core.symbolic.solving import scope_of, solve
+from pyjx.core.symbolic.solving import checks, scope_of, solve
 
 SIZE = "tensor<i64>"
 

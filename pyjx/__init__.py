@@ -144,7 +144,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.engine.remat_calls": "remat_opt_p",
         "pyjx.transforms.custom_gradient": "closure_convert custom_gradient",
         "pyjx.transforms.custom_jvp": "custom_jvp",
-        "pyjx.transforms.custom_linear": "linear_call",
+        "pyjx.transforms.linearize": "linear_call",
         "pyjx.transforms.custom_vjp": "CustomVJPPrimal custom_vjp custom_vjp_primal_tree_values",
     }),
     "dtypes": ("Functions and classes of element types.", {

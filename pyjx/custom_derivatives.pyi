@@ -8,7 +8,7 @@ from pyjx.engine.remat_calls import remat_opt_p as remat_opt_p
 from pyjx.transforms.custom_gradient import closure_convert as closure_convert
 from pyjx.transforms.custom_gradient import custom_gradient as custom_gradient
 from pyjx.transforms.custom_jvp import custom_jvp as custom_jvp
-from pyjx.transforms.custom_linear import linear_call as linear_call
+from pyjx.transforms.linearize import linear_call as linear_call
 from pyjx.transforms.custom_vjp import CustomVJPPrimal as CustomVJPPrimal
 from pyjx.transforms.custom_vjp import custom_vjp as custom_vjp
 from pyjx.transforms.custom_vjp import custom_vjp_primal_tree_values as custom_vjp_primal_tree_values

@@ -29,7 +29,7 @@ from pyjx.engine.subjaxprs import negated, nonzero_flags, selected
 from pyjx.engine.tangents import Zero, instantiate, is_undefined_primal
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangent, Tangents, Values
 from pyjx.lax.references import new_ref
-from pyjx.transforms.accumulators import GradAccum, NullAccum, ValAccum, is_nothing
+from pyjx.transforms.custom_vjp import GradAccum, NullAccum, ValAccum, is_nothing
 from pyjx.transforms.linearize import linear_transpose
 from pyjx.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 

@@ -21,10 +21,10 @@ import numpy as np
 from pyjx import random
 from pyjx.compat.given_members import give
 from pyjx.core.avals import ShapedArray
-from pyjx.core.frozen import filled
 from pyjx.core.layouts import AutoLayout, Format, Layout
 from pyjx.core.meshes import AbstractDevice, AbstractMesh, AxisType
 from pyjx.core.places import Space
+from pyjx.core.records import filled
 from pyjx.core.specs import ManualAxisType, PartitionSpec
 from pyjx.guards import guard
 from pyjx.jaxlib_api import Device, JaxRuntimeError

@@ -18,7 +18,6 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.frozen import filled, of_field, put_field, refuse_change
 from pyjx.core.layouts import AutoLayout
 from pyjx.core.meshes import AbstractMesh, AnyMesh
 from pyjx.core.places import (
@@ -30,6 +29,7 @@ from pyjx.core.places import (
     manual_type,
     parts_along,
 )
+from pyjx.core.records import filled, of_field, put_field, refuse_change
 from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
 from pyjx.core.value_texts import cure, shortened
 from pyjx.interning import Interned

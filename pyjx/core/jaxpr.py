@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import Effects, has_types, no_effects
-from pyjx.core.frozen import of_field
+from pyjx.core.records import of_field
 from pyjx.core.source_info import SourceInfo, no_source_info
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from pyjx.core.frozen import Value, filled
 from pyjx.core.places import Space
+from pyjx.core.records import Value, filled
 from pyjx.core.specs import PartitionSpec
 from pyjx.jaxlib_api import Device, Sharding
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core.frames import warn
-from pyjx.core.frozen import Frozen, Value, filled, refuse_unknown
+from pyjx.core.records import Frozen, Value, filled, refuse_unknown
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import DeviceList
 

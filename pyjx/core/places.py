@@ -24,8 +24,8 @@ from typing import Any
 
 from pyjx import configuration
 from pyjx.core.bounded import kept
-from pyjx.core.frozen import Frozen, filled
 from pyjx.core.meshes import AbstractMesh, AnyMesh, AxisType
+from pyjx.core.records import Frozen, filled
 from pyjx.core.specs import NO_AXES, Axes, ManualAxisType, PartitionSpec, axes_of
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import NamedSharding, Sharding

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from pyjx.core.frozen import Frozen, Value, filled, put_field, refuse_unknown
+from pyjx.core.records import Frozen, Value, filled, put_field, refuse_unknown
 
 Axes = frozenset[Any]
 NO_AXES: Axes = frozenset()

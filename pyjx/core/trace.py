@@ -30,10 +30,10 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.check import check_jaxpr
 from pyjx.core.contents import are_plain, copied, kept_with, params_key
 from pyjx.core.effects import Effects, has_own_types, join_effects, no_effects, reads
-from pyjx.core.frozen import of_field
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
 from pyjx.core.origins import leaked_origin, origin, referrers
+from pyjx.core.records import of_field
 from pyjx.core.scalars import Constant, check_int_fits, literal_types
 from pyjx.core.source_info import thread_state as source_state
 

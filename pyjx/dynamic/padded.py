@@ -32,7 +32,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.symbolic.expressions import FLOORDIV, MAX, MOD, DimExpr, Factor
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.engine.decompositions import decomposition_of
+from pyjx.engine.decompose import decomposition_of
 from pyjx.engine.types import Value
 from pyjx.lax.nary import elementwise_names
 

@@ -16,14 +16,17 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, as_dynamic, check_leaks, new_level, state
 from pyjx.engine.axes import at_front, broadcast_axis, moveaxis
 from pyjx.engine.discharge import (
+    addupdate_p,
     bind_discharged,
+    get_p,
     holds_state,
+    new_ref_p,
     rules_take_refs,
+    swap_p,
     without_own_refs,
 )
-from pyjx.engine.explicit import made_to_lie
 from pyjx.engine.functions import made_in
-from pyjx.engine.references import addupdate_p, get_p, new_ref_p, swap_p
+from pyjx.engine.moves import made_to_lie
 from pyjx.engine.types import Dims, FlatFunction, Params, Value, Values
 
 

@@ -36,10 +36,10 @@ from pyjx.engine.batching import (
     match_axis,
 )
 from pyjx.engine.calls import call
+from pyjx.engine.discharge import Box
 from pyjx.engine.forward import CustomVJPException, refuse_captured_tangents
 from pyjx.engine.functions import flatten, name_of
 from pyjx.engine.linearize import LinearTracer
-from pyjx.engine.references import Box
 from pyjx.engine.subjaxprs import backward_jaxpr, batch_jaxpr, consts_as_inputs, selected
 from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import Dims, Operand, Params, Tangent, Tangents, Value, Values

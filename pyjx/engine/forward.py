@@ -13,13 +13,14 @@ from pyjx.core.references import is_ref
 from pyjx.core.scalars import as_recorded, literal_types
 from pyjx.core.trace import DynamicJaxprTracer, Trace, Tracer, eager_trace, new_level, state
 from pyjx.engine.discharge import (
+    Box,
+    RefBox,
     bind_discharged,
     holds_state,
     rules_take_refs,
     without_own_refs,
 )
 from pyjx.engine.functions import made_in
-from pyjx.engine.references import Box, RefBox
 from pyjx.engine.rules import forward_rule
 from pyjx.engine.tangents import Zero, materialized, zero_tangent
 from pyjx.engine.types import FlatFunction, Params, Tangent, Tangents, Value, Values

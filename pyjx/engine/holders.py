@@ -28,9 +28,8 @@ from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine import logs
 from pyjx.engine.batching import BatchTrace, match_axis
-from pyjx.engine.discharge import check_distinct, discharged, store, values_of
+from pyjx.engine.discharge import Box, check_distinct, discharged, store, values_of
 from pyjx.engine.linearize import LinearTrace
-from pyjx.engine.references import Box
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
     TransposedJaxpr,

@@ -20,10 +20,9 @@ from pyjx.core.scalars import as_recorded, literal_types
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.source_info import thread_state as source_state
 from pyjx.core.trace import Trace, Tracer, check_leaks, eager_trace, new_level, state
-from pyjx.engine.discharge import bind_discharged, holds_state
-from pyjx.engine.explicit import as_cotangent, with_sharding_of
+from pyjx.engine.discharge import Box, bind_discharged, holds_state, operations
 from pyjx.engine.forward import LinearizeTrace, LinearizeTracer
-from pyjx.engine.references import Box, operations
+from pyjx.engine.moves import as_cotangent, with_sharding_of
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Flags, FlatFunction, Params, Tangent, Tangents, Value, Values
 

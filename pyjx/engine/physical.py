@@ -20,7 +20,7 @@ from pyjx.core.nested import holders, holders_in, map_jaxprs, within
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.calls import call_in_place
-from pyjx.engine.decompositions import decomposition_of
+from pyjx.engine.decompose import decomposition_of
 from pyjx.engine.tangents import add_any_p
 from pyjx.engine.types import Params
 

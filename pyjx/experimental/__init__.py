@@ -58,7 +58,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.core.specs": "HiPspec MappingSpec",
         "pyjx.engine.tangents": "Zero is_undefined_primal",
         "pyjx.lax.references": "TransformedRef",
-        "pyjx.transforms.accumulators": "GradAccum NullAccum ValAccum",
+        "pyjx.transforms.custom_vjp": "GradAccum NullAccum ValAccum",
     }),
     "layout": ("The order in which the elements of arrays stand in memory.", {
         "pyjx.core.layouts": "Format Layout",

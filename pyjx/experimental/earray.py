@@ -9,7 +9,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.lazy import directory
 from pyjx.random.keys import PRNGKeyArray
-from pyjx.runtime.extended_arrays import ExtendedArray
+from pyjx.runtime.array import ExtendedArray
 
 __all__ = ["EArray", "primal_tangent_dtype"]
 

@@ -28,9 +28,9 @@ from pyjx.core.specs import MappingSpec as MappingSpec
 from pyjx.engine.tangents import Zero as Zero
 from pyjx.engine.tangents import is_undefined_primal as is_undefined_primal
 from pyjx.lax.references import TransformedRef as TransformedRef
-from pyjx.transforms.accumulators import GradAccum as GradAccum
-from pyjx.transforms.accumulators import NullAccum as NullAccum
-from pyjx.transforms.accumulators import ValAccum as ValAccum
+from pyjx.transforms.custom_vjp import GradAccum as GradAccum
+from pyjx.transforms.custom_vjp import NullAccum as NullAccum
+from pyjx.transforms.custom_vjp import ValAccum as ValAccum
 
 __all__ = [
     "HiPrim",

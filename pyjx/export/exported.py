@@ -15,9 +15,8 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.nested import all_eqns
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.symbolic.checks import checks
 from pyjx.core.symbolic.expressions import DimExpr
-from pyjx.core.symbolic.solving import solve, written_shape
+from pyjx.core.symbolic.solving import checks, solve, written_shape
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.export.container import serialize
 from pyjx.export.safety import DisabledSafetyCheck

@@ -48,7 +48,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.engine.calls": "jit_p",
         "pyjx.engine.primitives": "name_p",
         "pyjx.engine.custom_derivative_calls": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
-        "pyjx.engine.references": "get_p swap_p",
+        "pyjx.engine.discharge": "get_p swap_p",
         "pyjx.engine.remat_calls": "remat_p",
         "pyjx.engine.tangents": "add_jaxvals_p=add_any_p",
         "pyjx.lax": (

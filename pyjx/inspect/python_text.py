@@ -21,7 +21,7 @@ from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.nested import all_eqns, program_of
 from pyjx.core.printer import letters
 from pyjx.core.specs import PartitionSpec
-from pyjx.engine import decompositions
+from pyjx.engine import decompose
 from pyjx.extend.core import primitives
 from pyjx.inspect.bad_values import place_text
 from pyjx.inspect.straight import line_of
@@ -173,7 +173,7 @@ class _Writer:
             return [], f"lax.add({', '.join(operands)})"
         if not self.is_public(eqn) and eqn.primitive.decomposition is not None:
             f = f"f_{self.name()}"
-            program = decompositions.program_of(eqn, eqn.primitive.decomposition)
+            program = decompose.program_of(eqn, eqn.primitive.decomposition)
             only = "" if eqn.primitive.multiple_results else "[0]"
             return self.function(f, program, []), f"{f}({', '.join(operands)}){only}"
         lines: list[str] = []

@@ -26,7 +26,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "batch_jaxpr_axes batch_subtrace bdim_at_front broadcast moveaxis not_mapped "
             "zero_if_mapped"
         ),
-        "pyjx.transforms.mappables": "is_vmappable register_vmappable unregister_vmappable",
+        "pyjx.transforms.vmap": "is_vmappable register_vmappable unregister_vmappable",
         "pyjx.engine.batching": "BatchTrace BatchTracer",
     }),
     "mlir": ("Lowering: the rules of primitives that build MLIR operations.", {

@@ -14,9 +14,9 @@ from pyjx.compat.flat_functions import broadcast as broadcast
 from pyjx.compat.flat_functions import moveaxis as moveaxis
 from pyjx.compat.flat_functions import not_mapped as not_mapped
 from pyjx.compat.flat_functions import zero_if_mapped as zero_if_mapped
-from pyjx.transforms.mappables import is_vmappable as is_vmappable
-from pyjx.transforms.mappables import register_vmappable as register_vmappable
-from pyjx.transforms.mappables import unregister_vmappable as unregister_vmappable
+from pyjx.transforms.vmap import is_vmappable as is_vmappable
+from pyjx.transforms.vmap import register_vmappable as register_vmappable
+from pyjx.transforms.vmap import unregister_vmappable as unregister_vmappable
 from pyjx.engine.batching import BatchTrace as BatchTrace
 from pyjx.engine.batching import BatchTracer as BatchTracer
 

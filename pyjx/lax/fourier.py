@@ -33,7 +33,7 @@ from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
-from pyjx.engine.explicit import constant_beside
+from pyjx.engine.moves import constant_beside
 from pyjx.engine.types import BatchDims, Operand, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.nary import complex_dtype, real_dtype

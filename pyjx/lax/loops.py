@@ -30,13 +30,12 @@ from pyjx.core.trace import is_concrete, trace_to_jaxpr
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.calls import call, call_eqn, call_params, jit_p
-from pyjx.engine.discharge import run
+from pyjx.engine.discharge import Box, run
 from pyjx.engine.functions import source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, either
 from pyjx.engine.lanes import batched, run_lanes
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.own_types import part_types
-from pyjx.engine.references import Box
 from pyjx.engine.subjaxprs import (
     BatchedJaxpr,
     JvpJaxpr,

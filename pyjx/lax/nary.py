@@ -14,7 +14,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, scalar_of
 from pyjx.engine.axes import broadcast_in_dim_p
-from pyjx.engine.explicit import number_beside
+from pyjx.engine.moves import number_beside
 from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import Zero, is_undefined_primal
 from pyjx.engine.types import Operand, Tangent, Tangents, Value

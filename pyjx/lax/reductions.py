@@ -34,9 +34,9 @@ from pyjx.engine.axes import (
     reduction_batch,
 )
 from pyjx.engine.batching import batch_flat
-from pyjx.engine.explicit import constant_beside, whole
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.functions import name_of
+from pyjx.engine.moves import constant_beside, whole
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import full_aval

@@ -25,8 +25,7 @@ from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
-from pyjx.engine.forward import jvp_flat
-from pyjx.engine.references import (
+from pyjx.engine.discharge import (
     UNDIFFERENTIATED,
     Box,
     addupdate_p,
@@ -37,6 +36,7 @@ from pyjx.engine.references import (
     new_ref_p,
     swap_p,
 )
+from pyjx.engine.forward import jvp_flat
 from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Params, Tangent, Values
 from pyjx.guards import guard_methods

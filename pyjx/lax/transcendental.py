@@ -16,7 +16,7 @@ from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.value_texts import shortened
-from pyjx.engine.explicit import constant_beside
+from pyjx.engine.moves import constant_beside
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import full_aval

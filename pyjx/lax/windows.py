@@ -24,8 +24,8 @@ from pyjx.core.records import Record
 from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.engine.axes import at_front, batch_along
 from pyjx.engine.batching import batch_flat
-from pyjx.engine.explicit import constant_beside
 from pyjx.engine.forward import jvp_flat
+from pyjx.engine.moves import constant_beside
 from pyjx.engine.tangents import full_aval, is_undefined_primal
 from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
 from pyjx.errors import ShardingTypeError

@@ -17,7 +17,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.explicit import entries_of, one_entry
 from pyjx.core.scalars import check_int_fits
 from pyjx.core.trace import Tracer
-from pyjx.engine.explicit import made_to_lie
+from pyjx.engine.moves import made_to_lie
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.contractions import (

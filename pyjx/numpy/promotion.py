@@ -20,7 +20,7 @@ from pyjx.core.scalars import int_fits, is_scalar_constant, typed
 from pyjx.core.trace import Tracer
 from pyjx.core.value_texts import cure
 from pyjx.engine.axes import broadcast_in_dim_p
-from pyjx.engine.explicit import number_beside
+from pyjx.engine.moves import number_beside
 from pyjx.lax.common import broadcast_shapes, misfit, real_part_on_host, warn_of_complex
 from pyjx.lax.nary import stretch
 from pyjx.runtime.device_put import device_put

@@ -18,7 +18,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
-from pyjx.engine.explicit import number_beside
+from pyjx.engine.moves import number_beside
 from pyjx.engine.primitives import stands_for_constant
 from pyjx.lax.bitwise import (
     and_p,

@@ -25,7 +25,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front, batch_along
 from pyjx.engine.calls import call_in_place
-from pyjx.engine.decompositions import traced
+from pyjx.engine.decompose import traced
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Tangent, Tangents, Value, Values
 from pyjx.lax.common import broadcasts_to

@@ -33,9 +33,8 @@ from pyjx.lax.shapes import expand_dims
 from pyjx.numpy import array_methods
 from pyjx.random.implementations import PRNGImpl, over_axes, over_batch
 from pyjx.runtime import flag_checks
-from pyjx.runtime.array import ArrayImpl, Shard, no_rows
+from pyjx.runtime.array import ArrayImpl, DataArray, Shard, no_rows
 from pyjx.runtime.device_put import device_put, put_handlers
-from pyjx.runtime.extended_arrays import DataArray
 from pyjx.runtime.transfers import array_from_host
 
 if TYPE_CHECKING:

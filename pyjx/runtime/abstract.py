@@ -20,11 +20,11 @@ from pyjx.core.avals import (
     get_aval,
     is_valid_value,
 )
-from pyjx.core.frozen import filled
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.named_axes import Axis, named_axis
 from pyjx.core.passes.literals import shown
 from pyjx.core.places import UNIFORM, names_no_mesh, place_of
+from pyjx.core.records import filled
 from pyjx.core.scalars import check_int_fits
 from pyjx.core.specs import ManualAxisType, P
 from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace

@@ -28,18 +28,16 @@ from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import eager_trace, trace_to_jaxpr
 from pyjx.engine import discharge
 from pyjx.engine.calls import call_params, jit_p
-from pyjx.engine.discharge import Discharged
-from pyjx.engine.explicit import reshard_p
+from pyjx.engine.discharge import Discharged, new_ref_p
+from pyjx.engine.moves import reshard_p
 from pyjx.engine.own_types import all_made, all_parts, flags_of_parts, on_parts
 from pyjx.engine.physical import closed_has_keys
-from pyjx.engine.references import new_ref_p
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_pytrees import of_calls
 from pyjx.lazy import deferred
 from pyjx.runtime import flag_checks, ledger
-from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.array import ArrayImpl, DataArray
 from pyjx.runtime.executable import Executable, argument, shard_argument
-from pyjx.runtime.extended_arrays import DataArray
 from pyjx.runtime.flag_checks import check_results, checks_results
 from pyjx.runtime.placement import NO_REQUEST, Request, committed_sharding, placement_of
 from pyjx.runtime.programs import (

@@ -14,8 +14,7 @@ from pyjx.core.avals import ShapedArray, Token, abstract_token, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
-from pyjx.runtime.array import ArrayImpl
-from pyjx.runtime.extended_arrays import ExtendedArray
+from pyjx.runtime.array import ArrayImpl, ExtendedArray
 from pyjx.runtime.placement import Placement, in_memories
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
 from pyjx.runtime.transfers import moved, put_host

@@ -20,7 +20,7 @@ from pyjx.core.nested import all_eqns, holds_jaxprs
 from pyjx.core.places import are_elsewhere
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
-from pyjx.engine.explicit import reshard_p
+from pyjx.engine.moves import reshard_p
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import ABORTS_AT_OPEN_RESULTS, DeviceList, HloSharding, raw_platform
 from pyjx.runtime import backends

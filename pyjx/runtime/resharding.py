@@ -24,7 +24,7 @@ from pyjx.core.places import HERE, names_no_mesh, place_of
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.engine.explicit import reshard_p
+from pyjx.engine.moves import reshard_p
 from pyjx.engine.types import Value
 from pyjx.jaxlib_api import Device, DeviceList
 from pyjx.runtime.array import ArrayImpl

@@ -15,11 +15,12 @@ from pyjx.engine.tangents import Zero, materialized
 from pyjx.engine.types import TreeDef
 from pyjx.runtime.abstract import described
 from pyjx.runtime.signature import names_when_asked
-from pyjx.transforms.accumulators import GradAccum, NullAccum
 from pyjx.transforms.arguments import check_callable
 from pyjx.transforms.custom_vjp import (
     ACCUMS_CONVENTION,
     CustomVJPPrimal,
+    GradAccum,
+    NullAccum,
     check_log,
     custom_vjp,
     custom_vjp_primal_tree_values,

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from pyjx import configuration
-from pyjx.core.avals import cotangent_aval, get_aval, is_ref_type, is_valid_value
+from pyjx.core.avals import (
+    AbstractValue,
+    ShapedArray,
+    cotangent_aval,
+    get_aval,
+    is_ref_type,
+    is_valid_value,
+)
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref, shared
 from pyjx.core.source_info import at_own_lines
@@ -14,7 +21,6 @@ from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine import logs
 from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import SymbolicZero, custom_vjp_call_p, tangent_result
-from pyjx.engine.explicit import as_cotangent
 from pyjx.engine.functions import (
     check_values,
     flatten,
@@ -23,16 +29,94 @@ from pyjx.engine.functions import (
     source_of,
     tree_text,
 )
+from pyjx.engine.moves import as_cotangent
 from pyjx.engine.remat_calls import bind_custom_remat, bind_remat_opt
-from pyjx.engine.tangents import Zero
+from pyjx.engine.tangents import Zero, add_tangents
 from pyjx.engine.types import TreeDef
 from pyjx.errors import UnexpectedTracerError
 from pyjx.guards import guard
 from pyjx.runtime.signature import leaf_names, parameters_of
-from pyjx.transforms.accumulators import NullAccum, ValAccum
 from pyjx.transforms.arguments import check_callable
 from pyjx.transforms.custom_function import Cotangents, CustomFun, CustomFunction, R, short_types
-from pyjx.tree_util import keystr, tree_flatten_with_path
+from pyjx.tree_util import keystr, tree_flatten_with_path, tree_map
+
+# -- gradient accumulators -------------------------------------------------------------------------
+
+
+class GradAccum:
+    """Where a backward rule puts the cotangent of an operand, which is of the type `aval`."""
+
+    aval: Any
+
+    def __init__(self, aval: AbstractValue) -> None:
+        self.aval = aval
+
+    def accum(self, x: Any) -> None:
+        """Add a cotangent."""
+        raise NotImplementedError(f"{type(self).__name__} must override accum")
+
+    def freeze(self) -> Any:
+        """The sum; nothing is added any more."""
+        raise NotImplementedError(f"{type(self).__name__} must override freeze")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.aval})"
+
+
+class NullAccum(GradAccum):
+    """For an operand whose cotangent nobody asks for."""
+
+    def accum(self, x: Any) -> None:
+        """Nothing is kept."""
+
+    def freeze(self) -> Any:
+        return Zero(self.aval)
+
+
+class ValAccum(GradAccum):
+    """A sum that is a value.
+
+    >>> import pyjx as jax
+    >>> from pyjx.experimental.hijax import ValAccum
+    >>> total = ValAccum(jax.typeof(1.0))
+    >>> total.accum(2.0)
+    >>> total.accum(3.0)
+    >>> float(total.freeze())
+    5.0
+    """
+
+    val: Any
+
+    def __init__(self, aval: AbstractValue, val: Any = None) -> None:
+        super().__init__(aval)
+        self.val = val
+
+    def accum(self, x: Any) -> None:
+        """Add a cotangent.
+
+        Raises:
+          TypeError: it is not an array.
+          ValueError: it is of another shape.
+        """
+        if is_nothing(self.aval, x):
+            return
+        self.val = x if self.val is None else tree_map(add_tangents, self.val, x)
+
+    def freeze(self) -> Any:
+        return Zero(self.aval) if self.val is None else self.val
+
+
+def is_nothing(aval: Any, x: Any) -> bool:
+    """Whether a cotangent stands for zeros; raises unless it is one of the type."""
+    if x is None or type(x) is Zero:
+        return True
+    if type(aval) is ShapedArray:
+        check_values([x])
+        found = get_aval(x)
+        if found.shape != aval.shape:
+            raise ValueError(
+                f"Expected cotangent type {aval.str_short()} but got {found.str_short()}")
+    return False
 
 
 class CustomVJPPrimal:

@@ -16,8 +16,8 @@ from pyjx.core.places import UNIFORM
 from pyjx.core.primitive import cast_like
 from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
 from pyjx.engine.axes import broadcast_in_dim_p
-from pyjx.engine.explicit import lying_as
 from pyjx.engine.functions import check_values, flatten
+from pyjx.engine.moves import lying_as
 from pyjx.engine.primitives import cast, iota_p
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import P

@@ -17,10 +17,10 @@ from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.open_sums import same_over_mesh
 from pyjx.core.references import is_ref
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.engine.discharge import addupdate_p
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import LinearProgram, LinearVar
 from pyjx.engine.logs import Lost, logging
-from pyjx.engine.references import addupdate_p
 from pyjx.engine.subjaxprs import selected
 from pyjx.engine.tangents import Zero, as_given, instantiate, materialized
 from pyjx.engine.types import R, S, TreeDef

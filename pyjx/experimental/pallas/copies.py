@@ -20,7 +20,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.effects import Effects, NamedAxisEffect, reads, writes
 from pyjx.core.primitive import Primitive, register
-from pyjx.engine.references import Box
+from pyjx.engine.discharge import Box
 from pyjx.engine.types import Params
 from pyjx.experimental.pallas.in_kernels import run_scoped, scratch, when
 from pyjx.experimental.pallas.kernel_grids import MemoryRef, RefLike

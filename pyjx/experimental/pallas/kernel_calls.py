@@ -32,9 +32,8 @@ from pyjx.core.source_info import summarize
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.axes import at_front
 from pyjx.engine.batching import BatchTrace, batch_flat
-from pyjx.engine.discharge import discharged, run
+from pyjx.engine.discharge import Box, discharged, run
 from pyjx.engine.functions import source_of
-from pyjx.engine.references import Box
 from pyjx.engine.types import Dims, Params, TreeDef
 from pyjx.experimental.pallas.kernel_generators import (
     GeneratorEffect,

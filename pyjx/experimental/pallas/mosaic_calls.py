@@ -20,7 +20,7 @@ from pyjx.core.effects import Effect, Effects, axis_names, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.primitive import Primitive, register
-from pyjx.engine.decompositions import decomposition_of, program_of
+from pyjx.engine.decompose import decomposition_of, program_of
 from pyjx.engine.types import Params
 from pyjx.experimental.pallas.kernel_formulas import FORMULAS
 from pyjx.experimental.pallas.kernel_grids import BlockMapping, Element, GridMapping

@@ -31,7 +31,7 @@ from pyjx.core.nested import program_of
 from pyjx.core.records import Record
 from pyjx.core.source_info import summarize
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.engine.references import new_ref_p
+from pyjx.engine.discharge import new_ref_p
 from pyjx.experimental.pallas.kernel_generators import held_with
 from pyjx.experimental.pallas.kernel_grids import ANY, Element, GridMapping
 from pyjx.lax.callbacks import io_callback

@@ -18,7 +18,7 @@ from pyjx.guards import guard
 from pyjx.transforms import grad as _grad
 from pyjx.transforms import jacobians as _jacobians
 from pyjx.transforms.arguments import canonical_argnums, require_argnums, wraps
-from pyjx.transforms.mappables import is_vmappable
+from pyjx.transforms.vmap import is_vmappable
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
 _DOC = ("{doc} of {{fun}}. Arguments may be sparse arrays: the derivative by one has the same "

@@ -19,8 +19,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.types import Value
 from pyjx.runtime.operations import op_jit
-from pyjx.transforms.mappables import register_vmappable
-from pyjx.transforms.vmap import vmap
+from pyjx.transforms.vmap import register_vmappable, vmap
 from pyjx.tree_util import register_pytree_node_class
 
 F = TypeVar("F")

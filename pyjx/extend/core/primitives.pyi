@@ -12,8 +12,8 @@ from pyjx.engine.primitives import name_p as name_p
 from pyjx.engine.custom_derivative_calls import custom_jvp_call_p as custom_jvp_call_p
 from pyjx.engine.custom_derivative_calls import custom_lin_p as custom_lin_p
 from pyjx.engine.custom_derivative_calls import custom_vjp_call_p as custom_vjp_call_p
-from pyjx.engine.references import get_p as get_p
-from pyjx.engine.references import swap_p as swap_p
+from pyjx.engine.discharge import get_p as get_p
+from pyjx.engine.discharge import swap_p as swap_p
 from pyjx.engine.remat_calls import remat_p as remat_p
 from pyjx.engine.tangents import add_any_p as add_jaxvals_p
 from pyjx.lax import abs_p as abs_p

@@ -22,8 +22,8 @@ from pyjx.core.primitive import Primitive, Unrolled
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import at_front, batch_along, transpose_p
 from pyjx.engine.calls import call, call_as_one_kernel
-from pyjx.engine.decompositions import traced
-from pyjx.engine.explicit import constant_beside
+from pyjx.engine.decompose import traced
+from pyjx.engine.moves import constant_beside
 from pyjx.engine.primitives import cast
 from pyjx.engine.types import Dims, Rule, Value, Values
 from pyjx.jaxlib_api import SMALL_CALLS
