@@ -17,8 +17,10 @@ from lowering.foreign_calls import add_functions
 from lowering.module import HostCall
 from lowering.rules import rule as lowering_rule
 from pyjx import jaxlib_api
-from pyjx.compat.mlir_contexts import LoweringRuleContext, ModuleContext, TokenSet
 from pyjx.compat.mlir_values import (
+    LoweringRuleContext,
+    ModuleContext,
+    TokenSet,
     aval_to_ir_type,
     flatten_ir_values,
     i32_attr,

@@ -16,11 +16,11 @@ FAMILIES: dict[str, str] = {
     "pyjx.core.symbolic.expressions": "is_symbolic_dim",
     "pyjx.core.symbolic.scopes": "SymbolicScope",
     "pyjx.export.reading": "deserialize",
-    "pyjx.export.exported": "Exported",
+    "pyjx.export.exported": (
+        "DisabledSafetyCheck Exported maximum_supported_calling_convention_version "
+        "minimum_supported_calling_convention_version"
+    ),
     "pyjx.export.exporting": "default_export_platform export",
-    "pyjx.export.safety":
-        "DisabledSafetyCheck maximum_supported_calling_convention_version "
-        "minimum_supported_calling_convention_version",
     "pyjx.export.shapes": "symbolic_args_specs symbolic_dim_bounds symbolic_shape",
     "pyjx.export.trees":
         "register_namedtuple_serialization register_pytree_node_serialization",

@@ -3,12 +3,12 @@
 from pyjx.core.symbolic.expressions import is_symbolic_dim as is_symbolic_dim
 from pyjx.core.symbolic.scopes import SymbolicScope as SymbolicScope
 from pyjx.export.reading import deserialize as deserialize
+from pyjx.export.exported import DisabledSafetyCheck as DisabledSafetyCheck
 from pyjx.export.exported import Exported as Exported
+from pyjx.export.exported import maximum_supported_calling_convention_version as maximum_supported_calling_convention_version
+from pyjx.export.exported import minimum_supported_calling_convention_version as minimum_supported_calling_convention_version
 from pyjx.export.exporting import default_export_platform as default_export_platform
 from pyjx.export.exporting import export as export
-from pyjx.export.safety import DisabledSafetyCheck as DisabledSafetyCheck
-from pyjx.export.safety import maximum_supported_calling_convention_version as maximum_supported_calling_convention_version
-from pyjx.export.safety import minimum_supported_calling_convention_version as minimum_supported_calling_convention_version
 from pyjx.export.shapes import symbolic_args_specs as symbolic_args_specs
 from pyjx.export.shapes import symbolic_dim_bounds as symbolic_dim_bounds
 from pyjx.export.shapes import symbolic_shape as symbolic_shape
@@ -19,12 +19,12 @@ __all__ = [
     "is_symbolic_dim",
     "SymbolicScope",
     "deserialize",
-    "Exported",
-    "default_export_platform",
-    "export",
     "DisabledSafetyCheck",
+    "Exported",
     "maximum_supported_calling_convention_version",
     "minimum_supported_calling_convention_version",
+    "default_export_platform",
+    "export",
     "symbolic_args_specs",
     "symbolic_dim_bounds",
     "symbolic_shape",

@@ -16,10 +16,13 @@ from pyjx.core.references import Ref
 from pyjx.core.symbolic.solving import scope_of, solve
 from pyjx.core.trace import Tracer
 from pyjx.engine.types import TreeDef
-from pyjx.export.exported import PLATFORM_FUNCTION, Exported, has_constants, lowered_type
-from pyjx.export.safety import (
+from pyjx.export.exported import (
+    PLATFORM_FUNCTION,
     DisabledSafetyCheck,
+    Exported,
     check_custom_calls,
+    has_constants,
+    lowered_type,
     maximum_supported_calling_convention_version,
     minimum_supported_calling_convention_version,
 )

@@ -20,13 +20,13 @@ from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import solve, variables_in
 from pyjx.export import jax_format
 from pyjx.export.container import MAGIC, MOST_ORDER, VERSION
-from pyjx.export.exported import Exported
-from pyjx.export.flatbuffers import Table
-from pyjx.export.safety import (
+from pyjx.export.exported import (
     DisabledSafetyCheck,
+    Exported,
     maximum_supported_calling_convention_version,
     minimum_supported_calling_convention_version,
 )
+from pyjx.export.jax_format import Table
 from pyjx.export.trees import tree_from_data
 from pyjx.random.base import key_dtype
 from pyjx.runtime.sharding import NamedSharding

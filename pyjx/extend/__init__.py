@@ -86,7 +86,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.extend.bindings": "ifrt_programs",
     }),
     "lowering": ("What libraries that write lowering rules build on.", {
-        "pyjx.compat.mlir_contexts": "LoweringRuleContext",
+        "pyjx.compat.mlir_values": "LoweringRuleContext",
         "pyjx.extend.bindings": "JaxIrContext upstream_dialects",
     }),
     "mlir": ("The bindings of MLIR, and what jaxlib does with modules.", {

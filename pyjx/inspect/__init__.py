@@ -25,12 +25,13 @@ FAMILIES = {
     "pyjx.inspect.reducing": "NothingFailsError Reduced reduce",
     "pyjx.inspect.rule_checks": "RuleCheck WrongRule check_rules",
     "pyjx.inspect.python_text": "UnwritableError python_file",
-    "pyjx.viewer.rewriting": "Pass passes",
+    "pyjx.viewer.jaxprs": "Pass passes",
     "pyjx.inspect.platforms": "Platform UnavailableError platform stablehlo_versions",
     "pyjx.inspect.figures": "Bound Memory PassTime roofline",
     "pyjx.inspect.comparison": "Difference diff without_places",
-    "pyjx.inspect.measuring": "LineTime Measurement OperationTime measure",
-    "pyjx.inspect.running": "Agreement CheckError Run check run",
+    "pyjx.inspect.running": (
+        "Agreement CheckError LineTime Measurement OperationTime Run check measure run"
+    ),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

@@ -23,8 +23,8 @@ from pyjx.inspect.rule_checks import WrongRule as WrongRule
 from pyjx.inspect.rule_checks import check_rules as check_rules
 from pyjx.inspect.python_text import UnwritableError as UnwritableError
 from pyjx.inspect.python_text import python_file as python_file
-from pyjx.viewer.rewriting import Pass as Pass
-from pyjx.viewer.rewriting import passes as passes
+from pyjx.viewer.jaxprs import Pass as Pass
+from pyjx.viewer.jaxprs import passes as passes
 from pyjx.inspect.platforms import Platform as Platform
 from pyjx.inspect.platforms import UnavailableError as UnavailableError
 from pyjx.inspect.platforms import platform as platform
@@ -36,14 +36,14 @@ from pyjx.inspect.figures import roofline as roofline
 from pyjx.inspect.comparison import Difference as Difference
 from pyjx.inspect.comparison import diff as diff
 from pyjx.inspect.comparison import without_places as without_places
-from pyjx.inspect.measuring import LineTime as LineTime
-from pyjx.inspect.measuring import Measurement as Measurement
-from pyjx.inspect.measuring import OperationTime as OperationTime
-from pyjx.inspect.measuring import measure as measure
 from pyjx.inspect.running import Agreement as Agreement
 from pyjx.inspect.running import CheckError as CheckError
+from pyjx.inspect.running import LineTime as LineTime
+from pyjx.inspect.running import Measurement as Measurement
+from pyjx.inspect.running import OperationTime as OperationTime
 from pyjx.inspect.running import Run as Run
 from pyjx.inspect.running import check as check
+from pyjx.inspect.running import measure as measure
 from pyjx.inspect.running import run as run
 
 __all__ = [
@@ -83,13 +83,13 @@ __all__ = [
     "Difference",
     "diff",
     "without_places",
+    "Agreement",
+    "CheckError",
     "LineTime",
     "Measurement",
     "OperationTime",
-    "measure",
-    "Agreement",
-    "CheckError",
     "Run",
     "check",
+    "measure",
     "run",
 ]

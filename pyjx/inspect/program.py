@@ -35,7 +35,7 @@ from pyjx.version import PYJX_VERSION
 pages = deferred("pyjx.viewer.document")  # its assets, for this form alone
 mosaic_calls = deferred("pyjx.experimental.pallas.mosaic_calls")
 ranking = deferred("pyjx.viewer.ranking")
-rewriting = deferred("pyjx.viewer.rewriting")
+rewriting = deferred("pyjx.viewer.jaxprs")
 graphs = deferred("pyjx.viewer.graphs")
 
 # What XLA writes while it compiles, by the end of the file's name.

@@ -7,21 +7,21 @@ from pyjx.compat.lowering_rules import lower_fun as lower_fun
 from pyjx.compat.lowering_rules import lower_jaxpr_to_fun as lower_jaxpr_to_fun
 from pyjx.compat.lowering_rules import register_lowering as register_lowering
 from pyjx.compat.lowering_rules import lowerable_effects as lowerable_effects
-from pyjx.compat.mlir_contexts import AxisContext as AxisContext
-from pyjx.compat.mlir_contexts import DEVICE_TO_DEVICE_TYPE as DEVICE_TO_DEVICE_TYPE
-from pyjx.compat.mlir_contexts import LoweringParameters as LoweringParameters
-from pyjx.compat.mlir_contexts import LoweringResult as LoweringResult
-from pyjx.compat.mlir_contexts import LoweringRule as LoweringRule
-from pyjx.compat.mlir_contexts import LoweringRuleContext as LoweringRuleContext
-from pyjx.compat.mlir_contexts import ModuleContext as ModuleContext
-from pyjx.compat.mlir_contexts import RECV_FROM_HOST_TYPE as RECV_FROM_HOST_TYPE
-from pyjx.compat.mlir_contexts import SEND_TO_HOST_TYPE as SEND_TO_HOST_TYPE
-from pyjx.compat.mlir_contexts import SPMDAxisContext as SPMDAxisContext
-from pyjx.compat.mlir_contexts import ShapePolyLoweringState as ShapePolyLoweringState
-from pyjx.compat.mlir_contexts import ShardingContext as ShardingContext
-from pyjx.compat.mlir_contexts import TokenSet as TokenSet
+from pyjx.compat.mlir_values import AxisContext as AxisContext
 from pyjx.compat.mlir_values import ConstantHandler as ConstantHandler
+from pyjx.compat.mlir_values import DEVICE_TO_DEVICE_TYPE as DEVICE_TO_DEVICE_TYPE
+from pyjx.compat.mlir_values import LoweringParameters as LoweringParameters
+from pyjx.compat.mlir_values import LoweringResult as LoweringResult
+from pyjx.compat.mlir_values import LoweringRule as LoweringRule
+from pyjx.compat.mlir_values import LoweringRuleContext as LoweringRuleContext
+from pyjx.compat.mlir_values import ModuleContext as ModuleContext
+from pyjx.compat.mlir_values import RECV_FROM_HOST_TYPE as RECV_FROM_HOST_TYPE
+from pyjx.compat.mlir_values import SEND_TO_HOST_TYPE as SEND_TO_HOST_TYPE
+from pyjx.compat.mlir_values import SPMDAxisContext as SPMDAxisContext
+from pyjx.compat.mlir_values import ShapePolyLoweringState as ShapePolyLoweringState
+from pyjx.compat.mlir_values import ShardingContext as ShardingContext
 from pyjx.compat.mlir_values import Token as Token
+from pyjx.compat.mlir_values import TokenSet as TokenSet
 from pyjx.compat.mlir_values import Value as Value
 from pyjx.compat.mlir_values import aval_to_ir_type as aval_to_ir_type
 from pyjx.compat.mlir_values import aval_to_ir_types as aval_to_ir_types
@@ -58,6 +58,7 @@ __all__ = [
     "register_lowering",
     "lowerable_effects",
     "AxisContext",
+    "ConstantHandler",
     "DEVICE_TO_DEVICE_TYPE",
     "LoweringParameters",
     "LoweringResult",
@@ -69,9 +70,8 @@ __all__ = [
     "SPMDAxisContext",
     "ShapePolyLoweringState",
     "ShardingContext",
-    "TokenSet",
-    "ConstantHandler",
     "Token",
+    "TokenSet",
     "Value",
     "aval_to_ir_type",
     "aval_to_ir_types",

@@ -40,7 +40,7 @@ from pyjx.engine.forward import jvp_flat
 from pyjx.engine.tangents import Zero, instantiate
 from pyjx.engine.types import Dims, Params, Tangent, Values
 from pyjx.guards import guard_methods
-from pyjx.lax import ref_transforms, ref_views
+from pyjx.lax import ref_views
 from pyjx.lax.convert import convert_element_type, stop_gradient
 from pyjx.lax.ref_views import Indexers
 from pyjx.runtime.jit import jit
@@ -253,7 +253,7 @@ class TransformedRef(Undivided):
 
     multiref = False  # it is of one reference
 
-    def __init__(self, ref: Any, transforms: Sequence[Part | ref_transforms.Transform]) -> None:
+    def __init__(self, ref: Any, transforms: Sequence[Part | ref_views.Transform]) -> None:
         self.ref = ref
         self.transforms = tuple(transforms)
 
@@ -299,11 +299,11 @@ class TransformedRef(Undivided):
 
     def transpose(self, permutation: Sequence[int]) -> TransformedRef:
         """It with its axes in another order."""
-        return self._seen(ref_transforms.transpose_of(self.shape, permutation))
+        return self._seen(ref_views.transpose_of(self.shape, permutation))
 
     def reshape(self, *shape: Any) -> TransformedRef:
         """Its elements in another shape, a tuple or several ints; one may be -1."""
-        return self._seen(ref_transforms.reshape_of(self.shape, shape))
+        return self._seen(ref_views.reshape_of(self.shape, shape))
 
     def bitcast(self, dtype: DTypeLike | None) -> TransformedRef:
         """Its bits as another dtype. If that has another width, so many elements along the last
@@ -313,13 +313,13 @@ class TransformedRef(Undivided):
           NotImplementedError: the width is another one, and there is one axis or none.
           ValueError: that axis holds no whole elements of the dtype.
         """
-        return self._seen(ref_transforms.bitcast_of(self.shape, self.dtype, dtype))
+        return self._seen(ref_views.bitcast_of(self.shape, self.dtype, dtype))
 
     def memory_space_cast(self, memory_space: Any) -> TransformedRef:
         """It in another memory, by its type."""
-        return self._seen(ref_transforms.MemorySpaceCast(memory_space))
+        return self._seen(ref_views.MemorySpaceCast(memory_space))
 
-    def _seen(self, transform: ref_transforms.Transform) -> TransformedRef:
+    def _seen(self, transform: ref_views.Transform) -> TransformedRef:
         return TransformedRef(self.ref, (*self.transforms, transform))
 
     def get(self, idx: Any = ()) -> Array:
@@ -363,7 +363,7 @@ def _unflatten_view(indexers: Indexers, children: tuple[Any, ...]) -> Transforme
     ref, *integers = children
     given = iter(integers)
     return TransformedRef(ref, [
-        step if isinstance(step, ref_transforms.Transform) else
+        step if isinstance(step, ref_views.Transform) else
         Part(step, tuple([next(given) for e in step if ref_views.takes_operand(e)]))
         for step in indexers])
 
@@ -626,7 +626,7 @@ def _moved(indexers: Indexers, dim: int, size: int, integers: Sequence[Any]
         return None
     moved: list[Any] = []
     for step in indexers:
-        if isinstance(step, ref_transforms.Transform):
+        if isinstance(step, ref_views.Transform):
             found = step.batched(dim, size)
             if found is None:
                 return None

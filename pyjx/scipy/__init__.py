@@ -20,17 +20,18 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.numpy.differences": "trapezoid",
     }),
     "interpolate": ("Interpolation.", {
-        "pyjx.scipy.regular_grids": "RegularGridInterpolator",
+        "pyjx.scipy.interpolation": "RegularGridInterpolator",
     }),
     "ndimage": ("Images of any number of axes.", {
-        "pyjx.scipy.image_coordinates": "map_coordinates",
+        "pyjx.scipy.interpolation": "map_coordinates",
     }),
     "optimize": ("Minimization.", {
         "pyjx.scipy.quasi_newton": "OptimizeResults minimize",
     }),
     "signal": ("Signals: convolutions and spectra.", {
-        "pyjx.scipy.convolutions": "convolve convolve2d correlate correlate2d fftconvolve",
-        "pyjx.scipy.spectra": "csd detrend istft stft welch",
+        "pyjx.scipy.signals": (
+            "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"
+        ),
     }),
     "sparse": ("Linear systems whose matrices are functions.", {}),
     "sparse.linalg": ("Iterative solvers of linear systems.", {

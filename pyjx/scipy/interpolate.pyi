@@ -1,6 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.scipy.interpolate.
 
-from pyjx.scipy.regular_grids import RegularGridInterpolator as RegularGridInterpolator
+from pyjx.scipy.interpolation import RegularGridInterpolator as RegularGridInterpolator
 
 __all__ = [
     "RegularGridInterpolator",

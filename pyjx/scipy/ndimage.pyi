@@ -1,6 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.scipy.ndimage.
 
-from pyjx.scipy.image_coordinates import map_coordinates as map_coordinates
+from pyjx.scipy.interpolation import map_coordinates as map_coordinates
 
 __all__ = [
     "map_coordinates",

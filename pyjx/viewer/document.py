@@ -26,11 +26,10 @@ from pyjx.viewer import hlo as hlo_forms
 from pyjx.viewer import stablehlo as stablehlo_forms
 from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.hlo import hlo_listing
-from pyjx.viewer.jaxprs import jaxpr_listing
+from pyjx.viewer.jaxprs import Pass, changes, jaxpr_listing, passes
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
-from pyjx.viewer.liveness import memory
+from pyjx.viewer.quantities import memory
 from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, lines_of, tables
-from pyjx.viewer.rewriting import Pass, changes, passes
 from pyjx.viewer.stablehlo import stablehlo_listing
 
 if TYPE_CHECKING:

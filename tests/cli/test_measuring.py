@@ -16,8 +16,8 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration, inspect, lax
-from pyjx.inspect import measuring
-from pyjx.inspect.measuring import LineTime, Measurement, OperationTime
+from pyjx.inspect import running
+from pyjx.inspect.running import LineTime, Measurement, OperationTime
 
 
 def sorted_then_multiplied(x: Any) -> Any:
@@ -108,8 +108,8 @@ ENTRY main {{
         return SimpleNamespace(name=name, to_string=lambda: text)
 
     events = [event("one", 1000), event("two", 5000), event("three", 9000)]
-    monkeypatch.setattr(measuring, "runner", lambda *_: lambda: None)
-    monkeypatch.setattr(measuring, "recorded", lambda work, read: (work(), list(map(read, events))))
+    monkeypatch.setattr(running, "runner", lambda *_: lambda: None)
+    monkeypatch.setattr(running, "recorded", lambda work, read: (work(), list(map(read, events))))
     modules = [module("one", 1), module("two", 2)]
     program: Any = SimpleNamespace(
         executable=SimpleNamespace(hlo_modules=lambda: modules))

@@ -13,7 +13,7 @@ from pyjx.core.nested import all_eqns
 from pyjx.experimental import pallas as pl
 from pyjx.experimental.pallas import mosaic_calls
 from pyjx.experimental.pallas import tpu as pltpu
-from pyjx.experimental.pallas.kernel_formulas import FORMULAS
+from pyjx.experimental.pallas.mosaic_calls import FORMULAS
 from tests.experimental.kernels import (
     KERNELS,
     X,

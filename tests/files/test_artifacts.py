@@ -11,7 +11,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import export, jaxlib_api
-from pyjx.export import container, flatbuffers, jax_format
+from pyjx.export import container, jax_format
 from tests.files import ARCHIVES, cases, contents
 
 MADE = {version: contents(version) for version in ARCHIVES}
@@ -162,7 +162,7 @@ def test_parts_that_are_shared_are_read_so_often_as_the_size_allows():
         out += (after - len(out)).to_bytes(4, "little")
     out += leaf
     out[:4] = (12).to_bytes(4, "little")
-    table = flatbuffers.Table.first(bytes(out))
+    table = jax_format.Table.first(bytes(out))
     assert len(table.tables(1)) == 2
     with pytest.raises(ValueError, match="leads out of them"):
         count = [table]
@@ -179,11 +179,11 @@ def changed(place, value):
     for step in place[:-1]:
         at = at[step]
     at[place[-1]] = value
-    return flatbuffers.written(fields)
+    return jax_format.written(fields)
 
 
-NUMBER = flatbuffers.Number
-MESH = {0: flatbuffers.Numbers("I", [1]), 1: ["x"]}
+NUMBER = jax_format.Number
+MESH = {0: jax_format.Numbers("I", [1]), 1: ["x"]}
 
 
 @pytest.mark.parametrize(("place", "value", "message"), [

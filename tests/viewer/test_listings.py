@@ -13,7 +13,7 @@ from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.hlo import FREE, hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import HEAD, UNKNOWN, Listing, Places
-from pyjx.viewer.liveness import memory
+from pyjx.viewer.quantities import memory
 from pyjx.viewer.stablehlo import stablehlo_listing
 
 

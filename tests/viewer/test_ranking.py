@@ -11,9 +11,9 @@ import pyjx.numpy as jnp
 from pyjx import configuration, inspect
 from pyjx.viewer.document import program
 from pyjx.viewer.hlo import hlo_listing
+from pyjx.viewer.jaxprs import changes
 from pyjx.viewer.listing import Places, name_parts
 from pyjx.viewer.ranking import costs, ranked
-from pyjx.viewer.rewriting import changes
 
 
 def heavy(w, x):

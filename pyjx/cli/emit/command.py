@@ -17,7 +17,7 @@ import pyjx as jax
 from emit_hlo.arguments import Options, Output, UsageError, instead_of
 from emit_hlo.tables import NAMED
 from pyjx import configuration, jaxlib_api
-from pyjx.cli.emit import comparing, reports, targets, writing
+from pyjx.cli.emit import reports, targets, writing
 from pyjx.cli.emit.argspecs import narrowed
 from pyjx.cli.emit.messages import (
     IMPORT,
@@ -40,7 +40,7 @@ from pyjx.lazy import deferred
 from pyjx.states import states
 from pyjx.tree_util import tree_leaves
 
-watching = deferred("pyjx.cli.emit.watching")
+watching = deferred("pyjx.cli.emit.reports")
 
 
 def interruptible(work: Callable[[], Any]) -> Any:
@@ -160,10 +160,10 @@ def _run(options: Options, imported: float) -> int:
     program = program_for(options)
     program.seconds = {"import": imported, **program.seconds}
     if options.diff is not None:
-        return comparing.against(options, program, lambda: text_of(program, options.emit[0].kind,
+        return reports.against(options, program, lambda: text_of(program, options.emit[0].kind,
                                                                    options))
     if options.expect is not None:
-        return comparing.expect(options, form(program, options.emit[0].kind, options))
+        return reports.expect(options, form(program, options.emit[0].kind, options))
     status = _emit_all(options, program, outputs)
     return max(status, reports.report(options, program))
 

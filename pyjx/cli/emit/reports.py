@@ -1,21 +1,25 @@
-"""What is said beside the program: counts, times, bounds, passes, results."""
+"""What is said beside the program: counts, times, bounds, passes, results, differences; and all of
+it again whenever a source file changes.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
+import time
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from emit_hlo.arguments import Options, chip_of
 from emit_hlo.tables import NAMED
-from pyjx.cli.emit import writing
-from pyjx.cli.emit.messages import CommandError, of_xla, working
-from pyjx.cli.emit.watching import tell_files
+from pyjx.cli.emit import targets, writing
+from pyjx.cli.emit.messages import CommandError, of_xla, say, working
 from pyjx.core.frames import shown_path
 from pyjx.inspect.comparison import diff
 from pyjx.inspect.figures import roofline
@@ -24,13 +28,15 @@ from pyjx.inspect.program import Program, TracedProgram, UnsupportedError
 from pyjx.lazy import deferred
 from pyjx.runtime.abstract import ShapeDtypeStruct
 
+# -- counts, times, bounds -------------------------------------------------------------------------
+
 running = deferred("pyjx.inspect.running")  # with the interpreters
-measuring = deferred("pyjx.inspect.measuring")
+measuring = deferred("pyjx.inspect.running")
 deviations = deferred("pyjx.inspect.deviations")
 finding = deferred("pyjx.inspect.finding")
 reducing = deferred("pyjx.inspect.reducing")
 straight = deferred("pyjx.inspect.straight")
-rewriting = deferred("pyjx.viewer.rewriting")
+rewriting = deferred("pyjx.viewer.jaxprs")
 
 _PASSES = 12  # of XLA's are shown
 _OPERATIONS = 16  # of those that were measured
@@ -235,3 +241,233 @@ def _summary(x: Any) -> str:
     wide = array.astype(np.float64) if array.dtype.kind not in "c" else np.abs(array)
     return (f"{array.dtype}{list(array.shape)} least {wide.min():.6g}, mean {wide.mean():.6g}, "
             f"most {wide.max():.6g}")
+
+
+# -- differences -----------------------------------------------------------------------------------
+
+DIFFERS = 1
+
+
+def expect(options: Options, made: str | bytes) -> int:
+    """Compare with a file that is kept; 1 where they differ."""
+    path = options.expect
+    assert path is not None
+    try:
+        with open(path, "rb") as file:
+            kept: bytes | None = file.read()
+    except FileNotFoundError:
+        kept = None
+    except OSError as error:
+        raise CommandError(f"--expect {path}: {error.strerror}.") from None
+    content = made.encode() if isinstance(made, str) else made
+    if options.update:
+        if kept != content:
+            writing.write(made, path)
+            say(f"wrote {path}", options.quiet)
+        return 0
+    if kept is None:
+        say(f"there is no {path}; --update writes it", options.quiet)
+        return DIFFERS
+    if kept == content:
+        return 0
+    if isinstance(made, bytes):
+        say(f"{path} differs: {len(kept)} bytes are expected, there are {len(made)}", options.quiet)
+        return DIFFERS
+    found = diff(kept.decode(errors="replace"), made, (path, "now"))
+    if not found:  # names or places alone
+        return 0
+    return _show(options, found, f"{path} differs; --update writes it anew")
+
+
+def against(options: Options, program: Any, make: Callable[[], str]) -> int:
+    """Compare with another target, a file, or a version in git; 1 where they differ."""
+    other = options.diff
+    assert other is not None
+    ours = make()
+    kind = options.emit[0].kind
+    if other == "-" or (os.path.isfile(other) and not other.endswith(".py")):
+        if kind == "stablehlo" and other.endswith(".mlirbc"):
+            theirs = _emitted(options, [other], None)
+        else:
+            content = targets.read_program(other)
+            theirs = content if isinstance(content, str) else _emitted(options, [other], None)
+    elif ":" in other:
+        theirs = _emitted(options, [other, *options.specs], None)
+    else:
+        theirs = _older(options, other)
+    names = (other, options.target or "-c")
+    found = diff(theirs, ours, names)
+    if not found:
+        say(f"{names[1]} and {other} do not differ", options.quiet)
+        return 0
+    return _show(options, found, "")
+
+
+def _show(options: Options, found: Any, message: str) -> int:
+    text = found.text + "\n"
+    if writing.is_colored(options.color, sys.stdout) and options.output in (None, "-"):
+        text = writing.colored(text, writing.DIFF)
+    writing.write(text, options.output)
+    say(f"{found.removed} lines differ from {found.added}" + (f": {message}" if message else ""),
+        options.quiet)
+    return DIFFERS
+
+
+def _emitted(options: Options, words: list[str], folder: str | None) -> str:
+    """What the same command says of another target, in a process of its own."""
+    command = [sys.executable, "-m", "emit_hlo", *_others(options), "-q", "-o", "-", "--color",
+               "never", "--", *words]
+    paths = [os.path.dirname(os.path.dirname(os.path.abspath(sys.modules["emit_hlo"].__file__ or
+                                                             ""))), os.environ.get("PYTHONPATH")]
+    with working(f"making what {options.diff} is compared with", options.quiet):
+        done = subprocess.run(
+            command, capture_output=True, text=True, cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))})
+    if done.returncode:
+        said = done.stderr.strip().removeprefix("emit-hlo: ")
+        raise CommandError(f"--diff {options.diff}: {said}", done.returncode)
+    return done.stdout
+
+
+_FLAGS = ("-q", "--quiet", "-v", "--verbose", "--watch", "--open", "--time", "--stats", "--update")
+_VALUED = ("--diff", "-o", "--output", "--color", "--roofline", "--expect", "--check", "--find",
+           "--reduce")
+_KEPT = ("--emit", "--static", "--donate", "--memory-budget", "--flag", "--xla", "--platform",
+         "--target", "--mesh", "--in-shardings", "--out-shardings", "--outline", "--names",
+         "--locs", "-c")
+
+
+def _others(options: Options) -> list[str]:
+    """The options of this command line that say what is made, without target and arguments."""
+    kept: list[str] = []
+    words = iter(options.argv)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if word == "-c":
+            next(words, None)
+        elif name in _VALUED:
+            if not equals:
+                next(words, None)
+        elif name in _KEPT:
+            kept += [word] if equals else [word, next(words, "")]
+        elif word.startswith("--") and word not in _FLAGS and len(word) > 2:
+            kept.append(word)
+    return kept
+
+
+def _older(options: Options, revision: str) -> str:
+    """The same of an older version of the files, as git has it."""
+    place = (options.target or "").rpartition(":")[0]
+    near = place if place.endswith(".py") else ""
+    folder = os.path.dirname(os.path.abspath(near)) if near else os.getcwd()
+    if shutil.which("git") is None:
+        raise CommandError(f"--diff {revision}: there is no such file, and git is not installed.")
+    if options.code is not None or targets.is_program(options.target or ""):
+        raise CommandError(f"--diff {revision}: there is no such file; an older version there is "
+                           "of functions in files and modules.")
+    root = _git(folder, "rev-parse", "--show-toplevel", refusal=(
+        f"--diff {revision}: there is no such file, and {folder} is in no git repository."))
+    commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", refusal=(
+        f"--diff {revision}: {revision} is neither a file, nor a target with ':', nor a version in "
+        "git."))
+    with tempfile.TemporaryDirectory(prefix="emit-hlo-") as copy:
+        archive = subprocess.run(["git", "-C", root, "archive", commit], capture_output=True)
+        unpacked = subprocess.run(["tar", "-x", "-C", copy], input=archive.stdout,
+                                  capture_output=True)
+        if archive.returncode or unpacked.returncode:
+            raise CommandError(f"--diff {revision}: git cannot unpack it.")
+        here = os.path.join(copy, os.path.relpath(os.getcwd(), root)) if _inside(
+            os.getcwd(), root) else copy
+        target = options.target or ""
+        if near:
+            name, kept = target.rpartition(":")[2], os.path.relpath(os.path.realpath(near), root)
+            if not os.path.exists(os.path.join(copy, kept)):
+                raise CommandError(f"--diff {revision}: {near} is not in that version; commit it, "
+                                   "or name a version that has it.")
+            target = os.path.join(copy, kept) + f":{name}"
+        os.makedirs(here, exist_ok=True)
+        # Places in the older files are shown as those in the files that are here.
+        return _emitted(options, [target, *options.specs], here).replace(
+            os.path.realpath(copy), root).replace(copy, root)
+
+
+def _inside(path: str, root: str) -> bool:
+    return os.path.commonpath([os.path.realpath(path), os.path.realpath(root)]) == \
+        os.path.realpath(root)
+
+
+def _git(folder: str, *words: str, refusal: str) -> str:
+    done = subprocess.run(["git", "-C", folder, *words], capture_output=True, text=True)
+    if done.returncode:
+        raise CommandError(refusal)
+    return done.stdout.strip()
+
+
+# -- watching --------------------------------------------------------------------------------------
+
+_SECONDS = 0.3  # between two looks
+FILES = "PYJX_EMIT_HLO_FILES"  # where a process says which files it read
+
+
+def watch(options: Options) -> int:
+    """Run the command in processes of its own, one after each change, until a Ctrl-C."""
+    words = [w for w in options.argv if w != "--watch"]
+    with tempfile.TemporaryDirectory(prefix="emit-hlo-") as folder:
+        said = os.path.join(folder, "files")
+        env = {**os.environ, FILES: said}
+        # Before each run: a change while it goes on counts, too.
+        known = _file_times(_named(options))
+        while True:
+            subprocess.run([sys.executable, "-m", "emit_hlo", *words], env=env)
+            watched = _read(said) or _named(options)
+            if not watched:
+                return 2
+            found = _file_times(watched)
+            if not options.quiet:
+                sys.stderr.write(f"emit-hlo: watching {len(watched)} files\n")
+            changed = any([known.get(path, at) != at for path, at in found.items()])
+            while not changed:
+                time.sleep(_SECONDS)
+                changed = _file_times(watched) != found
+            known = _file_times(watched)
+
+
+def _read(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [line for line in file.read().split("\n") if line]
+    except OSError:
+        return []
+
+
+def _named(options: Options) -> list[str]:
+    """The file of the command line, where the program could not be imported."""
+    target = options.target or ""
+    place = target if os.path.isfile(target) else target.rpartition(":")[0]
+    return [place] if os.path.isfile(place) else []
+
+
+def _file_times(paths: list[str]) -> dict[str, int]:
+    times = {}
+    for path in map(os.path.abspath, paths):
+        try:
+            times[path] = os.stat(path).st_mtime_ns
+        except OSError:  # an editor is replacing it
+            times[path] = 0
+    return times
+
+
+def tell_files() -> None:
+    """Say which of the user's files this process has read, if it is watched for that."""
+    place = os.environ.get(FILES)
+    if not place:
+        return
+    found = []
+    installed = (os.path.dirname(os.__file__), f"{os.sep}site-packages{os.sep}")
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if path and os.path.isfile(path) and not path.startswith(installed[0]) \
+                and installed[1] not in path:
+            found.append(os.path.abspath(path))
+    with open(place, "w", encoding="utf-8") as file:
+        file.write("\n".join(sorted(set(found))))

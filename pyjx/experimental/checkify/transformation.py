@@ -33,7 +33,7 @@ from pyjx.engine.lanes import lanes_p
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Values
-from pyjx.experimental.checkify.conditions import CheckEffect, check_error, check_p
+from pyjx.experimental.checkify.conditions import CheckEffect, check_error, check_p, checks_of
 from pyjx.experimental.checkify.errors import (
     Checked,
     Error,
@@ -47,7 +47,6 @@ from pyjx.experimental.checkify.errors import (
     of_lanes,
     user_checks,
 )
-from pyjx.experimental.checkify.operations import checks_of
 from pyjx.jaxlib_api import PjitFunction
 from pyjx.lax.common import operand
 from pyjx.lax.shapes import expand_dims

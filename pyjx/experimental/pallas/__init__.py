@@ -17,8 +17,9 @@ FAMILIES: dict[str, str] = {
         "lower_as_mlir multiple_of next_power_of_2 run_scoped run_state strides_from_shape when "
         "with_scoped"
     ),
-    "pyjx.experimental.pallas.kernel_calls": "pallas_call pallas_call_p pallas_export_experimental",
-    "pyjx.experimental.pallas.core_kernels": "kernel",
+    "pyjx.experimental.pallas.kernel_calls": (
+        "kernel pallas_call pallas_call_p pallas_export_experimental"
+    ),
     "pyjx.experimental.pallas.rest": (
         "CompilerParams HOST enable_poison_buffers get_global semaphore"
     ),

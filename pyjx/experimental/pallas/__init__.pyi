@@ -42,10 +42,10 @@ from pyjx.experimental.pallas.in_kernels import run_state as run_state
 from pyjx.experimental.pallas.in_kernels import strides_from_shape as strides_from_shape
 from pyjx.experimental.pallas.in_kernels import when as when
 from pyjx.experimental.pallas.in_kernels import with_scoped as with_scoped
+from pyjx.experimental.pallas.kernel_calls import kernel as kernel
 from pyjx.experimental.pallas.kernel_calls import pallas_call as pallas_call
 from pyjx.experimental.pallas.kernel_calls import pallas_call_p as pallas_call_p
 from pyjx.experimental.pallas.kernel_calls import pallas_export_experimental as pallas_export_experimental
-from pyjx.experimental.pallas.core_kernels import kernel as kernel
 from pyjx.experimental.pallas.copies import DeviceIdType as DeviceIdType
 from pyjx.experimental.pallas.copies import select_ref as select_ref
 from pyjx.experimental.pallas.copies import semaphore_read as semaphore_read
@@ -112,10 +112,10 @@ __all__ = [
     "strides_from_shape",
     "when",
     "with_scoped",
+    "kernel",
     "pallas_call",
     "pallas_call_p",
     "pallas_export_experimental",
-    "kernel",
     "CompilerParams",
     "HOST",
     "enable_poison_buffers",

@@ -19,7 +19,7 @@ from pyjx.experimental.pallas.kernel_grids import (
 from pyjx.lax.convolution import conv_general_dilated
 from pyjx.lax.convolution_shapes import conv_dimension_numbers
 from pyjx.lax.joining import concatenate, slice_in_dim
-from pyjx.lax.ref_transforms import bitcast_of
+from pyjx.lax.ref_views import bitcast_of
 from pyjx.lax.references import target_of
 from pyjx.lax.shapes import rev
 from pyjx.numpy.manipulation import roll as rolled

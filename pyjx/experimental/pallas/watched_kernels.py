@@ -37,8 +37,7 @@ from pyjx.experimental.pallas.kernel_grids import ANY, Element, GridMapping
 from pyjx.lax.callbacks import io_callback
 from pyjx.lax.collectives import axis_index
 from pyjx.lax.convert import convert_element_type
-from pyjx.lax.ref_transforms import Transform
-from pyjx.lax.ref_views import Indexers, count_integers, takes_operand
+from pyjx.lax.ref_views import Indexers, Transform, count_integers, takes_operand
 
 _ONE = ShapedArray((), np.dtype(np.int32))
 _START = np.iinfo(np.int32).min  # what scratch space of integers holds first

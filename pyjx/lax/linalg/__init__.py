@@ -19,11 +19,10 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.linalg.pivoted_factors": (
         "lu lu_p lu_pivots_to_permutation lu_pivots_to_permutation_p"
     ),
-    "pyjx.lax.linalg.polar_factors": "qdwh",
+    "pyjx.lax.linalg.singular_values": "SvdAlgorithm qdwh svd svd_p",
     "pyjx.lax.linalg.reflectors": (
         "householder_product householder_product_p ormqr ormqr_p qr qr_p"
     ),
-    "pyjx.lax.linalg.singular_values": "SvdAlgorithm svd svd_p",
     "pyjx.lax.linalg.symmetric_eigen": "EighImplementation eigh eigh_p",
     "pyjx.lax.linalg.symmetric_updates": "symmetric_product symmetric_product_p",
     "pyjx.lax.linalg.triangular_systems": "triangular_solve triangular_solve_p",

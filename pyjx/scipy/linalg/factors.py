@@ -25,8 +25,8 @@ from pyjx.lax.linalg.matrices import (
     transposed,
     upper_triangle,
 )
-from pyjx.lax.linalg.polar_factors import unitary_factor
 from pyjx.lax.linalg.reflectors import geqp3_p, geqrf_p
+from pyjx.lax.linalg.singular_values import unitary_factor
 from pyjx.lax.nary import real_dtype
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert

@@ -14,11 +14,10 @@ FAMILIES: dict[str, str] = {
 
 # The modules that others make.
 DISTRIBUTIONS = {
-    "pyjx.scipy.stats.continuous": (
-        "beta cauchy chi2 expon gamma gennorm gumbel_l gumbel_r laplace logistic norm pareto t "
-        "truncnorm uniform vonmises wrapcauchy"
+    "pyjx.scipy.stats.univariate": (
+        "bernoulli beta betabinom binom cauchy chi2 expon gamma gennorm geom gumbel_l gumbel_r "
+        "laplace logistic nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy"
     ),
-    "pyjx.scipy.stats.discrete": "bernoulli betabinom binom geom nbinom poisson",
     "pyjx.scipy.stats.vectors": "dirichlet multinomial multivariate_normal",
 }
 for _home, _names in DISTRIBUTIONS.items():

@@ -1,4 +1,4 @@
-# Written by `python -m pyjx.cli.stubs` from pyjx.scipy.stats.continuous.
+# Written by `python -m pyjx.cli.stubs` from pyjx.scipy.stats.univariate.
 
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.dispatch import numpy_function

@@ -9,16 +9,16 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "tpu.flash_attention": ("Attention by blocks.", {
         "pyjx.experimental.pallas.ops.attention_blocks": (
             "DEFAULT_MASK_VALUE=MASK_VALUE MIN_BLOCK_SIZE=LANES NUM_LANES=LANES "
-            "NUM_SUBLANES=SUBLANES SegmentIds TRANS_B_DIM_NUMBERS=BY_ROWS"),
-        "pyjx.experimental.pallas.ops.attention_references": (
-            "mha_reference mha_reference_bwd mha_reference_no_custom_vjp"),
+            "NUM_SUBLANES=SUBLANES SegmentIds TRANS_B_DIM_NUMBERS=BY_ROWS mha_reference "
+            "mha_reference_bwd mha_reference_no_custom_vjp"
+        ),
         "pyjx.experimental.pallas.ops.flash": "BlockSizes below_or_on_diag flash_attention",
     }),
     "tpu.example_kernel": ("Twice an array.", {
-        "pyjx.experimental.pallas.ops.simple_kernels": "double double_kernel",
+        "pyjx.experimental.pallas.ops.grouped_products": "double double_kernel",
     }),
     "tpu.matmul": ("A product by blocks.", {
-        "pyjx.experimental.pallas.ops.simple_kernels": "matmul matmul_kernel",
+        "pyjx.experimental.pallas.ops.grouped_products": "matmul matmul_kernel",
     }),
     "tpu.megablox": ("Products of groups of rows.", {
         "pyjx.experimental.pallas.ops.grouped_products": "gmm",
@@ -43,13 +43,12 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "tpu.splash_attention": ("Attention whose masks leave blocks out.", {
         "pyjx.experimental.pallas.ops.attention_blocks": "SegmentIds",
-        "pyjx.experimental.pallas.ops.attention_masks": (
-            "CausalMask FullMask LocalMask Mask MultiHeadMask NumpyMask make_causal_mask "
-            "make_local_attention_mask make_random_mask"),
         "pyjx.experimental.pallas.ops.splash": (
-            "BlockSizes QKVLayout make_masked_mha_reference make_masked_mqa_reference "
-            "make_splash_mha make_splash_mha_single_device make_splash_mqa "
-            "make_splash_mqa_single_device"),
+            "BlockSizes CausalMask FullMask LocalMask Mask MultiHeadMask NumpyMask QKVLayout "
+            "make_causal_mask make_local_attention_mask make_masked_mha_reference "
+            "make_masked_mqa_reference make_random_mask make_splash_mha "
+            "make_splash_mha_single_device make_splash_mqa make_splash_mqa_single_device"
+        ),
     }),
     "tpu.splash_attention.splash_attention_kernel": ("Attention whose masks leave blocks out.", {
         "pyjx.experimental.pallas.ops.attention_blocks": (
@@ -62,7 +61,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "make_splash_mha_single_device make_splash_mqa make_splash_mqa_single_device"),
     }),
     "tpu.splash_attention.splash_attention_mask": ("Masks of attention.", {
-        "pyjx.experimental.pallas.ops.attention_masks": (
+        "pyjx.experimental.pallas.ops.splash": (
             "CausalMask ChunkedCausalMask FullMask LocalMask LogicalAnd LogicalOr Mask "
             "MultiHeadMask NumpyMask make_causal_mask make_chunk_attention_mask "
             "make_local_attention_mask make_random_mask"),

@@ -1,5 +1,6 @@
 """What kernels of attention share: scores of a block of queries and one of keys, which of these see
-each other, and numbers that stand once for each row or each column of a block.
+each other, and numbers that stand once for each row or each column of a block; and attention
+without kernels, which they are compared with.
 
 Vectors of a TPU have eight rows of 128 lanes. A number for each row of a block lies in 128 equal
 lanes, and one for each column in eight equal rows; kernels read the first of them.
@@ -11,12 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.contractions import dot_general
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.creation import broadcasted_iota
 from pyjx.numpy.ufuncs import where
+
+# -- blocks ----------------------------------------------------------------------------------------
 
 LANES = 128
 SUBLANES = 8
@@ -85,3 +89,77 @@ def masked(scores: Array, seen: Array | None, mask_value: float = MASK_VALUE) ->
 
 def as_float32(x: Array) -> Array:
     return convert_element_type(x, np.float32)
+
+
+# -- attention without kernels ---------------------------------------------------------------------
+
+__all__ = ["mha_reference", "mha_reference_bwd", "mha_reference_no_custom_vjp"]
+
+
+def _plain_scores(q: Array, k: Array, ab: Array | None, ids: SegmentIds | None, causal: bool,
+                  mask_value: float, scale: float) -> Array:
+    scores = jnp.einsum("bhqd,bhkd->bhqk", q, k)
+    if ab is not None:
+        scores = scores + ab
+    scores = scores * scale
+    seen = None
+    if ids is not None:
+        seen = ids.q[:, None, :, None] == ids.kv[:, None, None, :]
+    if causal:
+        earlier = jnp.tri(q.shape[2], k.shape[2], dtype=bool)[None, None]
+        seen = earlier if seen is None else seen & earlier
+    return masked(scores, seen, mask_value)
+
+
+def mha_reference_no_custom_vjp(q: Array, k: Array, v: Array, ab: Array | None = None,
+                                segment_ids: SegmentIds | None = None, *, causal: bool = False,
+                                mask_value: float = MASK_VALUE, sm_scale: float = 1.0,
+                                save_residuals: bool = False) -> Any:
+    """What `flash_attention` computes, without kernels.
+
+    Args:
+      q, k, v, ab, segment_ids, causal, sm_scale: as of `flash_attention`.
+      mask_value: what is added to the score of a key that a query does not see.
+      save_residuals: whether the sums of the exponentials and the greatest scores come, too.
+    """
+    scores = _plain_scores(q, k, ab, segment_ids, causal, mask_value, sm_scale)
+    top = jnp.max(scores, -1)
+    weights = jnp.exp(scores - top[..., None])
+    total = jnp.sum(weights, -1)
+    out = jnp.einsum("bhqk,bhkd->bhqd", weights / total[..., None], v).astype(q.dtype)
+    return (out, total, top) if save_residuals else out
+
+
+def mha_reference(q: Array, k: Array, v: Array, ab: Array | None,
+                  segment_ids: SegmentIds | None = None, causal: bool = False,
+                  mask_value: float = MASK_VALUE, sm_scale: float = 1.0) -> Array:
+    """What `flash_attention` computes, without kernels.
+
+    Args:
+      q, k, v, ab, segment_ids, causal, sm_scale: as of `flash_attention`.
+      mask_value: what is added to the score of a key that a query does not see.
+    """
+    return mha_reference_no_custom_vjp(  # type: ignore[no-any-return]
+        q, k, v, ab, segment_ids, causal=causal, mask_value=mask_value, sm_scale=sm_scale)
+
+
+def mha_reference_bwd(q: Array, k: Array, v: Array, ab: Array | None,
+                      segment_ids: SegmentIds | None, o: Array, l: Array, m: Array,  # noqa: E741
+                      do: Array, causal: bool = False, mask_value: float = MASK_VALUE,
+                      sm_scale: float = 1.0) -> tuple[Array, Array, Array, Array | None]:
+    """The gradients of queries, keys, values and the bias, without kernels.
+
+    Args:
+      q, k, v, ab, segment_ids, causal, mask_value, sm_scale: as of `mha_reference`.
+      o: the result.
+      l, m: the sums of the exponentials, and the greatest scores.
+      do: the cotangent of the result.
+    """
+    scores = _plain_scores(q, k, ab, segment_ids, causal, mask_value, sm_scale)
+    weights = jnp.exp(scores - m[..., None]) / l[..., None]
+    dots = jnp.sum(as_float32(o) * as_float32(do), -1, keepdims=True)
+    slopes = weights * (jnp.einsum("bhqd,bhkd->bhqk", do, v) - dots) * sm_scale
+    return (jnp.einsum("bhqk,bhkd->bhqd", slopes, k).astype(q.dtype),
+            jnp.einsum("bhqk,bhqd->bhkd", slopes, q).astype(k.dtype),
+            jnp.einsum("bhqk,bhqd->bhkd", weights, do).astype(v.dtype),
+            None if ab is None else slopes.astype(ab.dtype))

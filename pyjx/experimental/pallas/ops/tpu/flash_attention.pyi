@@ -6,9 +6,9 @@ from pyjx.experimental.pallas.ops.attention_blocks import LANES as NUM_LANES
 from pyjx.experimental.pallas.ops.attention_blocks import SUBLANES as NUM_SUBLANES
 from pyjx.experimental.pallas.ops.attention_blocks import SegmentIds as SegmentIds
 from pyjx.experimental.pallas.ops.attention_blocks import BY_ROWS as TRANS_B_DIM_NUMBERS
-from pyjx.experimental.pallas.ops.attention_references import mha_reference as mha_reference
-from pyjx.experimental.pallas.ops.attention_references import mha_reference_bwd as mha_reference_bwd
-from pyjx.experimental.pallas.ops.attention_references import mha_reference_no_custom_vjp as mha_reference_no_custom_vjp
+from pyjx.experimental.pallas.ops.attention_blocks import mha_reference as mha_reference
+from pyjx.experimental.pallas.ops.attention_blocks import mha_reference_bwd as mha_reference_bwd
+from pyjx.experimental.pallas.ops.attention_blocks import mha_reference_no_custom_vjp as mha_reference_no_custom_vjp
 from pyjx.experimental.pallas.ops.flash import BlockSizes as BlockSizes
 from pyjx.experimental.pallas.ops.flash import below_or_on_diag as below_or_on_diag
 from pyjx.experimental.pallas.ops.flash import flash_attention as flash_attention

@@ -1,7 +1,7 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.pallas.ops.tpu.matmul.
 
-from pyjx.experimental.pallas.ops.simple_kernels import matmul as matmul
-from pyjx.experimental.pallas.ops.simple_kernels import matmul_kernel as matmul_kernel
+from pyjx.experimental.pallas.ops.grouped_products import matmul as matmul
+from pyjx.experimental.pallas.ops.grouped_products import matmul_kernel as matmul_kernel
 
 __all__ = [
     "matmul",
