@@ -23,21 +23,18 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.types import Value, Values
-from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.common import operand
-from pyjx.lax.compare import abs, clamp, eq, ge, gt, le, lt, min, ne, select
+from pyjx.lax.compare import abs, clamp, min, select
 from pyjx.lax.elementwise import (
     RoundingMethod,
     add,
     ceil,
-    div,
     floor,
     horner,
     integer_pow,
     mul,
     neg,
     round,
-    sub,
 )
 from pyjx.lax.loops import while_loop
 from pyjx.lax.nary import FLOATING, coefficient, differentiate, elementwise, like, operands
@@ -74,24 +71,24 @@ _SINE_OF_HALF_TURNS = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k
 def _recurrence(y: Value, terms: int, steps: int) -> tuple[Value, Value, Value]:
     """For y in [-1/2, 5/2 + steps): log Gamma of the number in [3/2, 5/2), whether that is above y,
     and the product of the numbers in between."""
-    n = floor(sub(y, like(y, 1.5)))  # how far it is from [3/2, 5/2)
-    z = sub(y, add(n, like(y, 2)))
-    near_two = mul(z, _polynomial(z, _ABOUT_TWO[:terms]))
+    n = floor(y - 1.5)  # how far it is from [3/2, 5/2)
+    z = y - (n + 2)
+    near_two = z * _polynomial(z, _ABOUT_TWO[:terms])
     one = constant(y, 1)
-    below = lt(n, like(n, 0))
+    below = n < 0
     factor = select(below, y, one)
-    factor = mul(factor, select(lt(n, like(n, -1)), add(y, like(y, 1)), one))
+    factor = factor * select(n < -1, y + 1, one)
     for k in range(1, steps + 1):
-        factor = mul(factor, select(lt(n, like(n, k)), one, sub(y, like(y, k))))
+        factor = factor * select(n < k, one, y - k)
     return near_two, below, abs(factor)
 
 
 def _by_stirling(y: Value, log_y: Value, terms: int) -> Array:
     inverse = integer_pow(y, -1)
-    series = mul(inverse, _polynomial(mul(inverse, inverse), _STIRLING[:terms]))
+    series = inverse * _polynomial(inverse * inverse, _STIRLING[:terms])
     # (y - 1/2) log y - y without the difference of infinities
-    main = mul(sub(y, like(y, 0.5)), sub(log_y, like(y, 1)))
-    return add(main, add(like(y, 0.5 * math.log(2 * math.pi) - 0.5), series))
+    main = (y - 0.5) * (log_y - 1)
+    return main + (0.5 * math.log(2 * math.pi) - 0.5 + series)
 
 
 @in_single
@@ -99,21 +96,20 @@ def _log_gamma(x: Value) -> Array:
     """log |Gamma(x)|."""
     single = get_aval(x).dtype == np.float32
     bound, terms, steps, stirling, sine = (4.5, 13, 2, 4, 7) if single else (9.5, 29, 7, 7, 11)
-    reflected = lt(x, like(x, -0.5))
-    y = select(reflected, sub(like(x, 1), x), x)
-    large = ge(y, like(y, bound))
+    reflected = x < -0.5
+    y = select(reflected, 1 - x, x)
+    large = y >= bound
     near_two, below, factor = _recurrence(y, terms, steps)
     log_of_one = log(select(large, y, factor))
-    low = add(near_two, select(below, neg(log_of_one), log_of_one))
+    low = near_two + select(below, -log_of_one, log_of_one)
     positive = select(large, _by_stirling(y, log_of_one, stirling), low)
     # |Gamma(x) Gamma(1 - x) sin(pi x)| = pi
     safe = clamp(like(x, -1e30), x, like(x, 0))
-    rest = sub(safe, round(safe, RoundingMethod.TO_NEAREST_EVEN))
-    size = abs(mul(rest, _polynomial(mul(rest, rest), _SINE_OF_HALF_TURNS[:sine])))
-    negative = sub(sub(like(x, math.log(math.pi)), log(size)), positive)
+    rest = safe - round(safe, RoundingMethod.TO_NEAREST_EVEN)
+    size = abs(rest * _polynomial(rest * rest, _SINE_OF_HALF_TURNS[:sine]))
+    negative = math.log(math.pi) - log(size) - positive
     # Numbers below -1e30 are poles, as all integers, but `positive` may have overflowed by then.
-    infinite = bitwise_or(eq(x, like(x, np.inf)),
-                          bitwise_or(eq(x, like(x, 0)), lt(x, like(x, -1e30))))
+    infinite = (x == np.inf) | ((x == 0) | (x < -1e30))
     return where(infinite, select(reflected, negative, positive), np.inf)
 
 
@@ -131,25 +127,25 @@ def _zeta_slope(s: Value, q: Value) -> Array:
     # sum of (q + k)^-s log(q + k)
     total = like(s, 0)
     for k in range(_TERMS):
-        length = log(add(q, like(q, k)))
-        total = add(total, mul(length, exp(neg(mul(s, length)))))
+        length = log(q + k)
+        total = total + length * exp(-(s * length))
     # a^(1-s)/(s - 1) (log a + 1/(s - 1)), where a = q + _TERMS
-    a = add(q, like(q, _TERMS))
+    a = q + _TERMS
     length = log(a)
-    power = exp(neg(mul(s, length)))
-    beyond = sub(s, like(s, 1))
-    total = add(total, mul(div(mul(a, power), beyond), add(length, div(like(s, 1), beyond))))
+    power = exp(-(s * length))
+    beyond = s - 1
+    total = total + a * power / beyond * (length + 1 / beyond)
     # a^-s (log a c - dc/ds), where c = 1/2 + sum of B_2j/(2j)! (s)_(2j-1) a^(1-2j)
     correction, slope = like(s, 0.5), like(s, 0)
-    rising, rate = div(s, a), div(like(s, 1), a)  # (s)_(2j-1) a^(1-2j) and its derivative
+    rising, rate = s / a, 1 / a  # (s)_(2j-1) a^(1-2j) and its derivative
     for j, factor in enumerate(_BERNOULLI):
-        correction = add(correction, mul(like(s, factor), rising))
-        slope = add(slope, mul(like(s, factor), rate))
+        correction = correction + factor * rising
+        slope = slope + factor * rate
         for i in (2 * j + 1, 2 * j + 2):
-            step = div(add(s, like(s, i)), a)
-            rising, rate = mul(rising, step), add(mul(rate, step), div(rising, a))
-    total = add(total, mul(power, sub(mul(length, correction), slope)))
-    return where(lt(s, like(s, 1)), neg(total), math.nan)
+            step = (s + i) / a
+            rising, rate = rising * step, rate * step + rising / a
+    total = total + power * (length * correction - slope)
+    return where(s < 1, -total, math.nan)
 
 
 def _of_positive(s: Value, q: Value) -> Array:
@@ -160,30 +156,30 @@ def _of_positive(s: Value, q: Value) -> Array:
     terms, rest = (5, 4) if get_aval(q).dtype == np.float32 else (_TERMS, len(_BERNOULLI))
 
     def share(k: int) -> Array:
-        return exp(neg(mul(s, log1p(div(like(q, k), q)))))
+        return exp(-(s * log1p(k / q)))
 
     total = constant(q, 1)
     for k in range(1, terms):
-        total = add(total, share(k))
-    a = add(q, like(q, terms))
+        total = total + share(k)
+    a = q + terms
     inverse = integer_pow(a, -1)
     # beyond, where the share is 0, powers of s/a would overflow
-    ratio = min(mul(s, inverse), like(s, 1e3))
+    ratio = min(s * inverse, like(s, 1e3))
     correction, rising = like(s, 0.5), ratio
     for j, factor in enumerate(_BERNOULLI[:rest]):
-        correction = add(correction, mul(like(s, factor), rising))
+        correction = correction + factor * rising
         for i in (2 * j + 1, 2 * j + 2):
-            rising = mul(rising, add(ratio, mul(like(s, i), inverse)))
-    less, power = sub(s, like(s, 1)), share(terms)
-    total = div(add(total, mul(power, correction)), q)
-    integral = div(mul(power, min(div(a, q), like(q, 1e30))), less)
+            rising = rising * (ratio + i * inverse)
+    less, power = s - 1, share(terms)
+    total = (total + power * correction) / q
+    integral = power * min(a / q, like(q, 1e30)) / less
     # q^-s alone underflows for large q, for which the integral is about 1/(s - 1)
-    return mul(pow(q, neg(less)), add(total, integral))
+    return pow(q, -less) * (total + integral)
 
 
 def _is_even(s: Value) -> Array:
-    half = mul(s, like(s, 0.5))
-    return eq(half, floor(half))
+    half = s * 0.5
+    return half == floor(half)
 
 
 def _over_all(s: Value, q: Value) -> Array:
@@ -192,46 +188,45 @@ def _over_all(s: Value, q: Value) -> Array:
     These have the powers of their opposites, but for the sign: they are a sum of all opposites less
     what is beyond the first. A loop adds the three sums, or the first one alone where it is all.
     """
-    below = bitwise_and(lt(q, like(q, 0)), ne(q, floor(q)))
+    below = (q < 0) & (q != floor(q))
 
     def step(i: Value, total: Value) -> Values:
-        first, second = eq(i, np.int32(0)), eq(i, np.int32(1))
-        start = select(first, sub(q, floor(q)), select(second, sub(ceil(q), q), sub(like(q, 1), q)))
+        first, second = i == 0, i == 1
+        start = select(first, q - floor(q), select(second, ceil(q) - q, 1 - q))
         part = _of_positive(s, select(below, start, q))
-        odd = bitwise_not(_is_even(s))
+        odd = ~_is_even(s)
         # the second sum counts with the sign of the powers, the third one with the opposite sign
-        part = select(bitwise_and(bitwise_not(first), eq(odd, second)), neg(part), part)
-        return [add(i, np.int32(1)), add(total, select(bitwise_or(first, below), part, zero))]
+        part = select(~first & (odd == second), -part, part)
+        return [i + 1, total + select(first | below, part, zero)]
 
     zero = constant(q, 0)
     parts = select(any_of(below), np.int32(3), np.int32(1))
     state: Any = [np.int32(0), zero]
-    _, total = while_loop(lambda c: lt(c[0], parts), lambda c: step(*c), state)
+    _, total = while_loop(lambda c: c[0] < parts, lambda c: step(*c), state)
     return total  # type: ignore[no-any-return]
 
 
 @in_single
 def _hurwitz_zeta(s: Value, q: Value) -> Array:
     """zeta(s, q); at poles infinite for even s, and nan for others, which have both signs there."""
-    one = like(s, 1)
-    nonpositive, whole = le(q, like(q, 0)), eq(q, floor(q))
-    total = _over_all(select(gt(s, one), s, constant(s, 2)), q)
-    total = where(eq(q, like(q, np.inf)), total, 0.0)
-    unknown = bitwise_and(nonpositive, bitwise_or(whole, ne(s, floor(s))))
-    total = where(bitwise_or(bitwise_not(ge(s, one)), unknown), total, math.nan)
-    total = where(bitwise_and(bitwise_and(nonpositive, whole), _is_even(s)), total, math.inf)
-    return where(eq(s, one), total, math.inf)
+    nonpositive, whole = q <= 0, q == floor(q)
+    total = _over_all(select(s > 1, s, constant(s, 2)), q)
+    total = where(q == np.inf, total, 0.0)
+    unknown = nonpositive & (whole | (s != floor(s)))
+    total = where(~(s >= 1) | unknown, total, math.nan)
+    total = where(nonpositive & whole & _is_even(s), total, math.inf)
+    return where(s == 1, total, math.inf)
 
 
 @in_single
 def _polygamma(m: Value, x: Value) -> Array:
     """The m-th derivative of psi: (-1)^(m+1) m! zeta(m + 1, x) for m > 0, DLMF 25.11.12."""
-    zero, order = like(m, 0), add(m, like(m, 1))
-    size = mul(exp(lgamma(order)), _hurwitz_zeta(order, x))
-    value = select(_is_even(m), neg(size), size)
-    value = select(eq(m, zero), digamma(x), value)
-    fraction = sub(m, floor(m))  # nan at infinity
-    return select(bitwise_and(ge(m, zero), eq(fraction, zero)), value, constant(m, math.nan))
+    order = m + 1
+    size = exp(lgamma(order)) * _hurwitz_zeta(order, x)
+    value = select(_is_even(m), -size, size)
+    value = select(m == 0, digamma(x), value)
+    fraction = m - floor(m)  # nan at infinity
+    return select((m >= 0) & (fraction == 0), value, constant(m, math.nan))
 
 
 # -- the operations --------------------------------------------------------------------------------

@@ -21,10 +21,9 @@ from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import Zero, full_aval
 from pyjx.engine.types import Tangent, Value, Values
-from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.common import broadcast_shapes, check_same_dtypes, operand
-from pyjx.lax.compare import abs, clamp, eq, ge, gt, le, lt, min, ne, select, sign
-from pyjx.lax.elementwise import add, div, integer_pow, mul, neg, sub
+from pyjx.lax.compare import abs, clamp, gt, min, select, sign
+from pyjx.lax.elementwise import add, integer_pow, mul, neg, sub
 from pyjx.lax.gamma import digamma, lgamma
 from pyjx.lax.loops import while_loop
 from pyjx.lax.nary import FLOATING, broadcast_operands, elementwise, like, operands
@@ -53,17 +52,17 @@ def _until_converged(step: Callable[..., Any], *init: Value, at_once: int = 1) -
     first = init[0]
 
     def cond(n: Value, active: Value, *state: Value) -> Array:
-        return bitwise_and(lt(n, np.int32(MAX_ITERATIONS)), any_of(active))
+        return (n < MAX_ITERATIONS) & any_of(active)
 
     def body(n: Value, active: Value, *state: Value) -> Values:
         after: Any = state
         for _ in range(at_once):
             still, *after = step(cast(n, get_aval(first).dtype), *after)
-            n = add(n, np.int32(1))
-        return [n, bitwise_and(active, still), *[
+            n = n + 1
+        return [n, active & still, *[
             b if a is b else select(active, b, a) for a, b in zip(state, after, strict=True)]]
 
-    active = eq(first, first)
+    active = first == first
     first_state: Any = [np.int32(1), active, *init]
     done = while_loop(lambda s: cond(*s), lambda s: body(*s), first_state)
     return done[2:]  # type: ignore[no-any-return]
@@ -75,9 +74,9 @@ def _until_converged(step: Callable[..., Any], *init: Value, at_once: int = 1) -
 def _gamma_series(a: Value, x: Value) -> Array:
     # DLMF 8.7.1: P(a, x) = x^a e^-x / Gamma(a + 1) S, where S = sum_n x^n / ((a+1) ... (a+n)).
     def step(n: Value, a: Value, x: Value, term: Value, total: Value) -> Values:
-        after = mul(term, div(x, add(a, n)))
-        total = add(total, after)
-        return gt(after, mul(_epsilon(a), total)), a, x, after, total
+        after = term * (x / (a + n))
+        total = total + after
+        return after > _epsilon(a) * total, a, x, after, total
 
     one = constant(x, 1)
     *_, total = _until_converged(step, a, x, one, one, at_once=3)
@@ -89,13 +88,12 @@ def _gamma_series_slope(a: Value, x: Value) -> tuple[Value, Value]:
     # The derivative of the n-th term t_n in a is -t_n sum_{k<=n} 1 / (a+k).
     def step(n: Value, a: Value, x: Value, term: Value, slope: Value, total: Value,
              total_slope: Value) -> Values:
-        k = add(a, n)
-        after = mul(term, div(x, k))
-        slope = sub(mul(slope, div(x, k)), div(after, k))
-        total, total_slope = add(total, after), add(total_slope, slope)
+        k = a + n
+        after = term * (x / k)
+        slope = slope * (x / k) - after / k
+        total, total_slope = total + after, total_slope + slope
         eps = _epsilon(a)
-        active = bitwise_or(gt(after, mul(eps, total)),
-                            gt(abs(slope), mul(eps, abs(total_slope))))
+        active = (after > eps * total) | (abs(slope) > eps * abs(total_slope))
         return active, a, x, after, slope, total, total_slope
 
     zero, one = constant(x, 0), constant(x, 1)
@@ -107,14 +105,14 @@ def _gamma_fraction(a: Value, x: Value) -> Array:
     # DLMF 8.9.2, contracted: Q(a, x) = x^a e^-x / Gamma(a) h, where
     # h = 1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - ...))), by Lentz's method.
     def step(n: Value, a: Value, x: Value, c: Value, d: Value, h: Value) -> Values:
-        numerator = mul(n, sub(a, n))
-        b = add(sub(x, a), add(mul(like(n, 2), n), like(n, 1)))
-        d = integer_pow(add(mul(numerator, d), b), -1)
-        c = add(b, div(numerator, c))
-        factor = mul(c, d)
-        return gt(abs(sub(factor, like(n, 1))), _epsilon(a)), a, x, c, d, mul(h, factor)
+        numerator = n * (a - n)
+        b = x - a + (2 * n + 1)
+        d = integer_pow(numerator * d + b, -1)
+        c = b + numerator / c
+        factor = c * d
+        return abs(factor - 1) > _epsilon(a), a, x, c, d, h * factor
 
-    d = integer_pow(add(sub(x, a), like(x, 1)), -1)
+    d = integer_pow(x - a + 1, -1)
     *_, h = _until_converged(step, a, x, constant(x, 1 / _tiny(x)), d, d, at_once=3)
     return h
 
@@ -123,23 +121,22 @@ def _gamma_fraction_slope(a: Value, x: Value) -> tuple[Value, Value]:
     """`_gamma_fraction` and its derivative in a; so stands one next to each quantity."""
     def step(n: Value, a: Value, x: Value, c: Value, dc: Value, d: Value, dd: Value, h: Value,
              dh: Value) -> Values:
-        numerator, d_numerator = mul(n, sub(a, n)), n
-        b = add(sub(x, a), add(mul(like(n, 2), n), like(n, 1)))  # and its derivative is -1
-        t = add(mul(numerator, d), b)
-        dt = sub(add(mul(d_numerator, d), mul(numerator, dd)), like(n, 1))
+        numerator, d_numerator = n * (a - n), n
+        b = x - a + (2 * n + 1)  # and its derivative is -1
+        t = numerator * d + b
+        dt = d_numerator * d + numerator * dd - 1
         d, dd = _inverse(t, dt)
-        ratio = div(numerator, c)
-        dc = sub(sub(div(d_numerator, c), div(mul(ratio, dc), c)), like(n, 1))
-        c = add(b, ratio)
-        factor, d_factor = mul(c, d), add(mul(dc, d), mul(c, dd))
-        change = mul(h, d_factor)
-        dh, h = add(mul(dh, factor), change), mul(h, factor)
+        ratio = numerator / c
+        dc = d_numerator / c - ratio * dc / c - 1
+        c = b + ratio
+        factor, d_factor = c * d, dc * d + c * dd
+        change = h * d_factor
+        dh, h = dh * factor + change, h * factor
         eps = _epsilon(a)
-        active = bitwise_or(gt(abs(sub(factor, like(n, 1))), eps),
-                            gt(abs(change), mul(eps, abs(dh))))
+        active = (abs(factor - 1) > eps) | (abs(change) > eps * abs(dh))
         return active, a, x, c, dc, d, dd, h, dh
 
-    b = add(sub(x, a), like(x, 1))
+    b = x - a + 1
     d, dd = _inverse(b, constant(x, -1))
     c, zero = constant(x, 1 / _tiny(x)), constant(x, 0)
     *_, h, dh = _until_converged(step, a, x, c, zero, d, dd, d, dd)
@@ -149,7 +146,7 @@ def _gamma_fraction_slope(a: Value, x: Value) -> tuple[Value, Value]:
 def _inverse(x: Value, dx: Value) -> tuple[Value, Value]:
     # d(1/x) = -dx / x^2
     y = integer_pow(x, -1)
-    return y, neg(mul(dx, mul(y, y)))
+    return y, -(dx * (y * y))
 
 
 def _gamma_density(a: Value, x: Value) -> Array:
@@ -157,38 +154,38 @@ def _gamma_density(a: Value, x: Value) -> Array:
     # parts of the exponent cancel: a log x - x - log Gamma(a+1)
     #   = -a (m - log(1+m)) - log(2 pi a)/2 - 1/(12 a) + 1/(360 a^3) - ..., m = (x - a)/a
 
-    small = exp(sub(sub(mul(a, log(x)), x), lgamma(add(a, like(a, 1)))))
-    exponent = neg(add(mul(a, _excess_of(div(sub(x, a), a), div(x, a))), _stirling_rest(a)))
-    large = div(exp(exponent), sqrt(mul(like(a, 2 * math.pi), a)))
-    return select(gt(a, like(a, 10)), large, small)
+    small = exp(a * log(x) - x - lgamma(a + 1))
+    exponent = -(a * _excess_of((x - a) / a, x / a) + _stirling_rest(a))
+    large = exp(exponent) / sqrt(2 * math.pi * a)
+    return select(a > 10, large, small)
 
 
 def _stirling_rest(a: Value) -> Array:
     # 1/(12 a) - 1/(360 a^3) + ..., DLMF 5.11.1
     r = integer_pow(a, -1)
-    r2 = mul(r, r)
+    r2 = r * r
     tail = like(a, 0)
     for c in (1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12):
-        tail = add(mul(tail, r2), like(a, c))
-    return mul(tail, r)
+        tail = tail * r2 + c
+    return tail * r
 
 
 def _excess_of(m: Value, ratio: Value) -> Array:
     # m - log(1 + m); far below 0, ratio = 1 + m is not rounded as m is
-    return select(lt(m, like(m, -0.5)), sub(m, log(ratio)), _excess(m))
+    return select(m < -0.5, m - log(ratio), _excess(m))
 
 
 def _excess(m: Value) -> Array:
     # m - log(1 + m), near 0 by its series m^2/2 - m^3/3 + m^4/4 - ...
     series = constant(m, 0)
     for k in range(11, 1, -1):
-        series = add(mul(series, m), like(m, (-1) ** k / k))
-    return select(lt(abs(m), like(m, 0.02)), mul(mul(m, m), series), sub(m, log1p(m)))
+        series = series * m + (-1) ** k / k
+    return select(abs(m) < 0.02, m * m * series, m - log1p(m))
 
 
 def _deviation(a: Value, x: Value) -> Array:
     """(x - a)/a, for large a; where P is 0 or 1 anyway it is kept from being extreme."""
-    m = div(sub(x, a), a)
+    m = (x - a) / a
     return clamp(like(m, -0.9), m, like(m, 9))
 
 
@@ -199,12 +196,12 @@ def _upper_for_large(a: Value, x: Value) -> Array:
 
     m = _deviation(a, x)
     half_square = _excess(m)
-    eta = mul(sqrt(mul(like(a, 2), half_square)), sign(m))
+    eta = sqrt(2 * half_square) * sign(m)
     c0 = like(a, 0)
     for c in (1 / 864, -2 / 135, 1 / 12, -1 / 3):
-        c0 = add(mul(c0, eta), like(a, c))
-    rest = div(mul(exp(neg(mul(a, half_square))), c0), sqrt(mul(like(a, 2 * math.pi), a)))
-    return add(mul(like(a, 0.5), erfc(mul(eta, sqrt(mul(like(a, 0.5), a))))), rest)
+        c0 = c0 * eta + c
+    rest = exp(-(a * half_square)) * c0 / sqrt(2 * math.pi * a)
+    return 0.5 * erfc(eta * sqrt(0.5 * a)) + rest
 
 
 def _gamma_domain(a: Value, x: Value) -> tuple[Value, Value, Value, Value]:
@@ -212,20 +209,19 @@ def _gamma_domain(a: Value, x: Value) -> tuple[Value, Value, Value, Value]:
 
     Returns whether the series applies, `a`, and `x` for the series and for the fraction.
     """
-    zero, one = like(x, 0), like(x, 1)
-    inside = bitwise_and(gt(x, zero), gt(a, zero))
-    finite = bitwise_and(lt(x, like(x, np.inf)), lt(a, like(a, np.inf)))
-    regular = bitwise_and(bitwise_and(inside, finite), lt(a, like(a, LARGE)))
-    by_series = bitwise_or(lt(x, one), lt(x, a))
+    inside = (x > 0) & (a > 0)
+    finite = (x < np.inf) & (a < np.inf)
+    regular = inside & finite & (a < LARGE)
+    by_series = (x < 1) | (x < a)
     safe_a = select(regular, a, constant(a, 1))
-    for_series = select(bitwise_and(regular, by_series), x, constant(x, 0.01))
-    for_fraction = select(bitwise_and(regular, bitwise_not(by_series)), x, constant(x, 100))
+    for_series = select(regular & by_series, x, constant(x, 0.01))
+    for_fraction = select(regular & ~by_series, x, constant(x, 100))
     return by_series, safe_a, for_series, for_fraction
 
 
 def _invalid(a: Value, x: Value) -> Array:
-    nan = bitwise_or(ne(a, a), ne(x, x))
-    return bitwise_or(nan, bitwise_or(lt(x, like(x, 0)), lt(a, like(a, 0))))
+    nan = (a != a) | (x != x)
+    return nan | ((x < 0) | (a < 0))
 
 
 def _gamma_parts(a: Value, x: Value) -> tuple[Value, Value, Value]:
@@ -237,19 +233,18 @@ def _gamma_parts(a: Value, x: Value) -> tuple[Value, Value, Value]:
     h = _gamma_fraction(a_fraction, x_fraction)
     density = _gamma_density(safe, select(by_series, x_series, x_fraction))
     # Where `a` is small the product is 1 but for rounding.
-    return by_series, min(mul(density, total), like(x, 1)), mul(mul(density, a_fraction), h)
+    return by_series, min(density * total, like(x, 1)), density * a_fraction * h
 
 
 def _gamma_limits(a: Value, x: Value, p: Value, at_zero: float, at_infinity: float) -> Array:
     """P or Q where an argument is 0 or infinite, or outside the domain."""
-    infinity = like(x, np.inf)
-    p = where(eq(a, infinity), p, at_zero)
-    p = where(eq(x, infinity), p, at_infinity)
-    p = where(eq(a, like(a, 0)), p, at_infinity)
-    p = where(eq(x, like(x, 0)), p, at_zero)
-    both_zero = bitwise_and(eq(a, like(a, 0)), eq(x, like(x, 0)))
-    both_infinite = bitwise_and(eq(a, infinity), eq(x, infinity))
-    bad = bitwise_or(_invalid(a, x), bitwise_or(both_zero, both_infinite))
+    p = where(a == np.inf, p, at_zero)
+    p = where(x == np.inf, p, at_infinity)
+    p = where(a == 0, p, at_infinity)
+    p = where(x == 0, p, at_zero)
+    both_zero = (a == 0) & (x == 0)
+    both_infinite = (a == np.inf) & (x == np.inf)
+    bad = _invalid(a, x) | (both_zero | both_infinite)
     return where(bad, p, np.nan)
 
 
@@ -257,8 +252,8 @@ def _gamma_limits(a: Value, x: Value, p: Value, at_zero: float, at_infinity: flo
 def lower_gamma(a: Value, x: Value) -> Array:
     """P(a, x), DLMF 8.2.4."""
     by_series, p, q = _gamma_parts(a, x)
-    p = select(by_series, p, sub(like(q, 1), q))
-    p = select(lt(a, like(a, LARGE)), p, sub(like(p, 1), _upper_for_large(a, x)))
+    p = select(by_series, p, 1 - q)
+    p = select(a < LARGE, p, 1 - _upper_for_large(a, x))
     return _gamma_limits(a, x, p, 0.0, 1.0)
 
 
@@ -266,8 +261,8 @@ def lower_gamma(a: Value, x: Value) -> Array:
 def upper_gamma(a: Value, x: Value) -> Array:
     """Q(a, x) = 1 - P(a, x), DLMF 8.2.4."""
     by_series, p, q = _gamma_parts(a, x)
-    q = select(by_series, sub(like(p, 1), p), q)
-    q = select(lt(a, like(a, LARGE)), q, _upper_for_large(a, x))
+    q = select(by_series, 1 - p, q)
+    q = select(a < LARGE, q, _upper_for_large(a, x))
     return _gamma_limits(a, x, q, 1.0, 0.0)
 
 
@@ -279,38 +274,38 @@ def _slope_per_density(a: Value, x: Value) -> tuple[Value, Value, Value]:
     total, total_slope = _gamma_series_slope(a_series, x_series)
     h, h_slope = _gamma_fraction_slope(a_fraction, x_fraction)
     # d log(x^a e^-x / Gamma(a+1)) / da = log x - psi(a+1); of Q's factor, log x - psi(a).
-    lower = add(mul(total, sub(log(x_series), digamma(add(a_series, like(a, 1))))), total_slope)
-    upper = add(mul(h, sub(log(x_fraction), digamma(a_fraction))), h_slope)
+    lower = total * (log(x_series) - digamma(a_series + 1)) + total_slope
+    upper = h * (log(x_fraction) - digamma(a_fraction)) + h_slope
     safe_x = select(by_series, x_series, x_fraction)
-    return select(by_series, lower, neg(mul(a_fraction, upper))), safe, safe_x
+    return select(by_series, lower, -(a_fraction * upper)), safe, safe_x
 
 
 def _outside(a: Value, x: Value, value: Value) -> Array:
     """0 at the ends of the range of x, and nan outside the domain."""
-    value = where(bitwise_or(eq(x, like(x, 0)), eq(x, like(x, np.inf))), value, 0.0)
-    return where(bitwise_or(_invalid(a, x), eq(a, like(a, 0))), value, np.nan)
+    value = where((x == 0) | (x == np.inf), value, 0.0)
+    return where(_invalid(a, x) | (a == 0), value, np.nan)
 
 
 def _large_sample_slope(a: Value, x: Value) -> Array:
     # Along a quantile eta sqrt(a) is constant (DLMF 8.12.4), eta^2 / 2 = r - 1 - log r, r = x/a:
     # dx/da = r log(r) / (r - 1) + ...; near r = 1 the next term is 1/(6 a) (Cornish and Fisher).
-    m = div(sub(x, a), a)
-    log_ratio = select(lt(m, like(m, -0.5)), sub(log(x), log(a)), log1p(m))
-    level = eq(m, like(m, 0))
-    around = sub(like(m, 1), mul(like(m, 0.5), m))  # log(1 + m) / m, and its slope, at m = 0
-    slope = select(level, around, div(log_ratio, select(level, constant(m, 1), m)))
-    return div(mul(x, add(slope, div(like(a, 1 / 6), a))), a)
+    m = (x - a) / a
+    log_ratio = select(m < -0.5, log(x) - log(a), log1p(m))
+    level = m == 0
+    around = 1 - 0.5 * m  # log(1 + m) / m, and its slope, at m = 0
+    slope = select(level, around, log_ratio / select(level, constant(m, 1), m))
+    return x * (slope + 1 / 6 / a) / a
 
 
 @in_single
 def lower_gamma_slope(a: Value, x: Value) -> Array:
     """dP(a, x)/da."""
     slope, safe_a, safe_x = _slope_per_density(a, x)
-    slope = mul(slope, _gamma_density(safe_a, safe_x))
+    slope = slope * _gamma_density(safe_a, safe_x)
     # dP/da = -dP/dx dx/da along a quantile
-    ratio = add(like(a, 1), _deviation(a, x))  # x/a
-    large = neg(mul(div(_gamma_density(a, x), ratio), _large_sample_slope(a, x)))
-    return _outside(a, x, select(lt(a, like(a, LARGE)), slope, large))
+    ratio = 1 + _deviation(a, x)  # x/a
+    large = -(_gamma_density(a, x) / ratio * _large_sample_slope(a, x))
+    return _outside(a, x, select(a < LARGE, slope, large))
 
 
 @in_single
@@ -318,8 +313,8 @@ def gamma_sample_slope(a: Value, x: Value) -> Array:
     """dx/da of a sample x of the gamma distribution, from P(a, x) = const: -(dP/da) / (dP/dx)."""
     slope, safe_a, safe_x = _slope_per_density(a, x)
     # dP/dx = x^(a-1) e^-x / Gamma(a)
-    slope = neg(mul(slope, div(safe_x, safe_a)))
-    return _outside(a, x, select(lt(a, like(a, LARGE)), slope, _large_sample_slope(a, x)))
+    slope = -(slope * (safe_x / safe_a))
+    return _outside(a, x, select(a < LARGE, slope, _large_sample_slope(a, x)))
 
 
 # -- beta ------------------------------------------------------------------------------------------
@@ -334,26 +329,23 @@ def _beta_fraction(a: Value, b: Value, x: Value, y: Value, above: Value) -> Arra
     tiny = _tiny(x)
 
     def nonzero(v: Value) -> Array:
-        return where(lt(abs(v), like(v, tiny)), v, tiny)
+        return where(abs(v) < tiny, v, tiny)
 
     def step(n: Value, a: Value, b: Value, x: Value, y: Value, above: Value, c: Value, d: Value,
              h: Value) -> Values:
-        one, two = like(n, 1), like(n, 2)
-        before = div(add(a, sub(n, one)), sub(add(a, mul(two, n)), one))
-        after = div(add(a, n), add(add(a, mul(two, n)), one))
-        both = div(add(add(a, b), sub(n, one)), sub(add(a, mul(two, n)), one))
-        rest = mul(mul(n, sub(b, n)), x)
-        alpha = mul(mul(mul(before, both), x), rest)
-        beta = add(add(n, div(rest, sub(add(a, mul(two, n)), one))),
-                   mul(after, add(add(one, above), mul(n, add(one, y)))))
-        d = integer_pow(nonzero(add(beta, mul(alpha, d))), -1)
-        c = nonzero(add(beta, div(alpha, c)))
-        factor = mul(c, d)
-        active = gt(abs(sub(factor, one)), _epsilon(x))
-        return active, a, b, x, y, above, c, d, mul(h, factor)
+        before = (a + (n - 1)) / (a + 2 * n - 1)
+        after = (a + n) / (a + 2 * n + 1)
+        both = (a + b + (n - 1)) / (a + 2 * n - 1)
+        rest = n * (b - n) * x
+        alpha = before * both * x * rest
+        beta = n + rest / (a + 2 * n - 1) + after * (1 + above + n * (1 + y))
+        d = integer_pow(nonzero(beta + alpha * d), -1)
+        c = nonzero(beta + alpha / c)
+        factor = c * d
+        active = abs(factor - 1) > _epsilon(x)
+        return active, a, b, x, y, above, c, d, h * factor
 
-    one = like(x, 1)
-    first = mul(div(a, add(a, one)), add(one, above))
+    first = a / (a + 1) * (1 + above)
     *_, h = _until_converged(step, a, b, x, y, above, first, constant(x, 0), first)
     return integer_pow(h, -1)
 
@@ -361,40 +353,39 @@ def _beta_fraction(a: Value, b: Value, x: Value, y: Value, above: Value) -> Arra
 def _beta_deviance(a: Value, b: Value, x: Value) -> tuple[Value, Value]:
     # With n = a+b: -a log(x n/a) - b log((1-x) n/b) = a e(d/a) + b e(-d/b), d = x b - (1-x) a,
     # where e(m) = m - log(1+m): the large parts cancel (Loader 2000). And d.
-    n, y = add(a, b), sub(like(x, 1), x)
-    d = sub(mul(x, b), mul(y, a))
-    low = mul(a, _excess_of(div(d, a), div(mul(x, n), a)))
-    high = mul(b, _excess_of(neg(div(d, b)), div(mul(y, n), b)))
-    return add(low, high), d
+    n, y = a + b, 1 - x
+    d = x * b - y * a
+    low = a * _excess_of(d / a, x * n / a)
+    high = b * _excess_of(-(d / b), y * n / b)
+    return low + high, d
 
 
 def _gamma_rest(a: Value) -> Array:
     # log Gamma(a) - ((a - 1/2) log a - a + log(2 pi)/2)
-    small = where(gt(a, like(a, 10)), a, 1.0)
-    leading = sub(mul(sub(small, like(a, 0.5)), log(small)), small)
-    near = sub(lgamma(small), add(leading, like(a, math.log(2 * math.pi) / 2)))
-    return select(gt(a, like(a, 10)), _stirling_rest(a), near)
+    small = where(a > 10, a, 1.0)
+    leading = (small - 0.5) * log(small) - small
+    near = lgamma(small) - (leading + math.log(2 * math.pi) / 2)
+    return select(a > 10, _stirling_rest(a), near)
 
 
 def _beta_density(a: Value, b: Value, deviance: Value) -> Array:
     # x^a (1-x)^b / B(a, b), by Stirling's formula for the three gamma functions
-    n = add(a, b)
-    rest = sub(_gamma_rest(n), add(_gamma_rest(a), _gamma_rest(b)))
-    scale = sqrt(mul(mul(a, div(b, n)), like(a, 1 / (2 * math.pi))))
-    return mul(scale, exp(sub(rest, deviance)))
+    n = a + b
+    rest = _gamma_rest(n) - (_gamma_rest(a) + _gamma_rest(b))
+    scale = sqrt(a * (b / n) * (1 / (2 * math.pi)))
+    return scale * exp(rest - deviance)
 
 
 def _beta_for_large(a: Value, b: Value, deviance: Value, d: Value) -> Array:
     # DLMF 8.18.9 with its first term: eta^2 (a+b)/2 is the deviance, and
     # c_0 = 1/eta - sqrt(x0 (1-x0)) / (x-x0), x0 = a/(a+b), or (1 - 2 x0)/(3 sqrt(x0 (1-x0))) at x0.
-    root, n = sqrt(deviance), add(a, b)
-    spread = mul(sqrt(a), sqrt(div(b, n)))
-    level = lt(root, like(root, 1e-2))
-    at_mean = div(sub(div(b, n), div(a, n)), mul(like(a, 3), spread))
-    away = sub(div(sign(d), mul(where(level, root, 1.0), like(root, math.sqrt(2)))),
-               div(spread, where(eq(d, like(d, 0)), d, 1.0)))
-    c0 = mul(select(level, at_mean, away), like(a, 1 / math.sqrt(2 * math.pi)))
-    return add(mul(like(a, 0.5), erfc(neg(mul(sign(d), root)))), mul(exp(neg(deviance)), c0))
+    root, n = sqrt(deviance), a + b
+    spread = sqrt(a) * sqrt(b / n)
+    level = root < 0.01
+    at_mean = (b / n - a / n) / (3 * spread)
+    away = sign(d) / (where(level, root, 1.0) * math.sqrt(2)) - spread / where(d == 0, d, 1.0)
+    c0 = select(level, at_mean, away) * (1 / math.sqrt(2 * math.pi))
+    return 0.5 * erfc(-(sign(d) * root)) + exp(-deviance) * c0
 
 
 def _beta_inside(a: Value, b: Value, x: Value) -> Array:
@@ -403,38 +394,33 @@ def _beta_inside(a: Value, b: Value, x: Value) -> Array:
     single = get_aval(x).dtype == np.float32
     deviance, d = _beta_deviance(a, b, x)
     limit = like(x, 1e5 if single else 1e8)
-    large = bitwise_and(gt(a, limit), gt(b, limit))
+    large = (a > limit) & (b > limit)
     # The fraction is for x up to the mean; beyond it I_x(a, b) = 1 - I_{1-x}(b, a).
     # (The sign of d, a difference of products, may differ between two compilations of it.)
-    swap = gt(x, div(a, add(a, b)))
-    above = select(swap, d, neg(d))
-    above = where(bitwise_or(large, lt(above, like(d, 0))), above, 0.0)
-    rest = sub(one, x)
+    swap = x > a / (a + b)
+    above = select(swap, d, -d)
+    above = where(large | (above < 0), above, 0.0)
+    rest = 1 - x
     s, t = where(large, select(swap, b, a), 1.0), where(large, select(swap, a, b), 1.0)
     y, z = where(large, select(swap, rest, x), 0.5), where(large, select(swap, x, rest), 0.5)
     fraction = _beta_fraction(s, t, y, z, above)
-    value = mul(_beta_density(s, t, deviance), fraction)
-    value = select(swap, sub(one, value), value)
+    value = _beta_density(s, t, deviance) * fraction
+    value = select(swap, 1 - value, value)
     return clamp(like(x, 0), select(large, _beta_for_large(a, b, deviance, d), value), one)
 
 
 @in_single
 def incomplete_beta(a: Value, b: Value, x: Value) -> Array:
     """I_x(a, b), DLMF 8.17.2."""
-    zero, one, infinity = like(x, 0), like(x, 1), like(x, np.inf)
-    valid = bitwise_and(bitwise_and(ge(a, zero), ge(b, zero)),
-                        bitwise_and(ge(x, zero), le(x, one)))
-    regular = bitwise_and(bitwise_and(gt(x, zero), lt(x, one)),
-                          bitwise_and(bitwise_and(gt(a, zero), lt(a, infinity)),
-                                      bitwise_and(gt(b, zero), lt(b, infinity))))
+    valid = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1)
+    regular = (x > 0) & (x < 1) & (a > 0) & (a < np.inf) & (b > 0) & (b < np.inf)
     value = _beta_inside(select(regular, a, constant(a, 1)), select(regular, b, constant(b, 1)),
                          select(regular, x, constant(x, 0.5)))
-    value = where(bitwise_or(eq(a, zero), eq(b, infinity)), value, 1.0)
-    value = where(bitwise_or(eq(b, zero), eq(a, infinity)), value, 0.0)
-    value = where(eq(x, one), where(eq(x, zero), value, 0.0), 1.0)
-    contrary = bitwise_or(bitwise_and(eq(a, zero), eq(b, zero)),
-                          bitwise_and(eq(a, infinity), eq(b, infinity)))
-    return where(bitwise_or(bitwise_not(valid), contrary), value, np.nan)
+    value = where((a == 0) | (b == np.inf), value, 1.0)
+    value = where((b == 0) | (a == np.inf), value, 0.0)
+    value = where(x == 1, where(x == 0, value, 0.0), 1.0)
+    contrary = ((a == 0) & (b == 0)) | ((a == np.inf) & (b == np.inf))
+    return where(~valid | contrary, value, np.nan)
 
 
 # -- the operations --------------------------------------------------------------------------------

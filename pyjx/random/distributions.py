@@ -43,7 +43,7 @@ def arrays(dtype: DTypeLike, shape: tuple[int, ...], *params: Any) -> list[Any]:
 
 
 def exponential_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
-    return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
+    return -lax.log1p(-unit_floats(key, shape, dtype))
 
 
 # -- of normal numbers -----------------------------------------------------------------------------
@@ -56,7 +56,7 @@ _ONE = np.float32(1.0)
 @on_key("shape", "dtype")
 def _lognormal(key: KeyLike, sigma: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (sigma,) = arrays(dtype, shape, sigma)
-    return lax.exp(lax.mul(normal_floats(key, shape, dtype), sigma))
+    return lax.exp(normal_floats(key, shape, dtype) * sigma)
 
 
 def lognormal(key: KeyLike, sigma: ArrayLike = _ONE, shape: Sequence[int] | None = None,
@@ -85,7 +85,7 @@ def lognormal(key: KeyLike, sigma: ArrayLike = _ONE, shape: Sequence[int] | None
 
 def maxwell_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     x = normal_floats(key, (*shape, 3), dtype)
-    return lax.sqrt(total(lax.mul(x, x), (len(shape),)))
+    return lax.sqrt(total(x * x, (len(shape),)))
 
 
 @on_key("shape", "dtype")
@@ -115,7 +115,7 @@ def maxwell(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
 def _double_sided_maxwell(key: KeyLike, loc: Value, scale: Value, *, shape: tuple[int, ...],
                           dtype: DType) -> Array:
     maxwell_key, sign_key = split_traced(key)
-    x = lax.mul(signs(sign_key, shape, dtype), maxwell_floats(maxwell_key, shape, dtype))
+    x = signs(sign_key, shape, dtype) * maxwell_floats(maxwell_key, shape, dtype)
     return jnp.add(jnp.multiply(x, scale), loc)
 
 
@@ -148,11 +148,9 @@ def _wald(key: KeyLike, mean: Value, *, shape: tuple[int, ...], dtype: DType) ->
     y = lax.square(normal_floats(normal_key, shape, dtype))
     z = unit_floats(uniform_key, shape, dtype)
     mean2 = lax.square(mean)
-    root = lax.sqrt(lax.add(lax.mul(lax.mul(constant(4, dtype), mean), y),
-                            lax.mul(mean2, lax.square(y))))
-    x = lax.sub(lax.add(mean, lax.div(lax.mul(mean2, y), two)),
-                lax.mul(lax.div(mean, two), root))
-    return lax.select(lax.le(z, lax.div(mean, lax.add(mean, x))), x, lax.div(mean2, x))
+    root = lax.sqrt(4 * mean * y + mean2 * lax.square(y))
+    x = mean + mean2 * y / two - mean / two * root
+    return lax.select(z <= mean / (mean + x), x, mean2 / x)
 
 
 def wald(key: KeyLike, mean: ArrayLike, shape: Sequence[int] | None = None,
@@ -183,7 +181,7 @@ def wald(key: KeyLike, mean: ArrayLike, shape: Sequence[int] | None = None,
 @on_key("shape", "dtype")
 def _pareto(key: KeyLike, b: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (b,) = arrays(dtype, shape, b)
-    return lax.exp(lax.div(exponential_floats(key, shape, dtype), b))
+    return lax.exp(exponential_floats(key, shape, dtype) / b)
 
 
 def pareto(key: KeyLike, b: ArrayLike, shape: Sequence[int] | None = None,
@@ -209,7 +207,7 @@ def pareto(key: KeyLike, b: ArrayLike, shape: Sequence[int] | None = None,
 def _rayleigh(key: KeyLike, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (scale,) = arrays(dtype, shape, scale)
     log_u = lax.log(unit_floats(key, shape, dtype))
-    return lax.mul(scale, lax.sqrt(lax.mul(log_u, constant(-2, dtype))))
+    return scale * lax.sqrt(log_u * -2)
 
 
 def rayleigh(key: KeyLike, scale: ArrayLike, shape: Sequence[int] | None = None,
@@ -262,12 +260,12 @@ def _triangular(key: KeyLike, left: Value, mode: Value, right: Value, *, shape: 
                 dtype: DType) -> Array:
     left, mode, right = arrays(dtype, shape, left, mode, right)
     u = unit_floats(key, shape, dtype)
-    width = lax.sub(right, left)
-    peak = lax.div(lax.sub(mode, left), width)
-    low = lax.sqrt(lax.mul(lax.mul(u, width), lax.sub(mode, left)))
-    rest = lax.sub(constant(1, dtype), u)
-    high = lax.sqrt(lax.mul(lax.mul(rest, width), lax.sub(right, mode)))
-    return lax.select(lax.lt(u, peak), lax.add(left, low), lax.sub(right, high))
+    width = right - left
+    peak = (mode - left) / width
+    low = lax.sqrt(u * width * (mode - left))
+    rest = 1 - u
+    high = lax.sqrt(rest * width * (right - mode))
+    return lax.select(u < peak, left + low, right - high)
 
 
 def triangular(key: KeyLike, left: ArrayLike, mode: Any, right: ArrayLike,
@@ -298,9 +296,9 @@ def _geometric(key: KeyLike, p: Value, *, shape: tuple[int, ...], dtype: DType) 
     (p,) = arrays(kind, shape, p)
     u = unit_floats(key, shape, kind)
     one = lax.full_like(u, 1)
-    log_u = lax.log(lax.select(lax.eq(u, lax.full_like(u, 0)), one, u))
-    trials = lax.floor(lax.div(log_u, lax.log1p(lax.neg(p))))
-    return lax.convert_element_type(lax.add(trials, one), dtype)
+    log_u = lax.log(lax.select(u == 0, one, u))
+    trials = lax.floor(log_u / lax.log1p(-p))
+    return lax.convert_element_type(trials + one, dtype)
 
 
 def geometric(key: KeyLike, p: ArrayLike, shape: Sequence[int] | None = None,

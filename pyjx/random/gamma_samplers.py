@@ -57,45 +57,41 @@ def _one_gamma(key: KeyLike, a: Value, log_space: bool) -> Array:
     """One number; `key` and `a` are scalars."""
     dtype = get_aval(a).dtype
 
-    def number(value: float) -> Any:
-        return constant(value, dtype)
-
-    one, third, half = number(1), number(1 / 3), number(0.5)
     key, boost_key = split_traced(key)
-    large = lax.ge(a, one)
-    shifted = lax.select(large, a, lax.add(a, one))
-    d = lax.sub(shifted, third)
-    c = lax.div(third, lax.sqrt(d))
+    large = a >= 1
+    shifted = lax.select(large, a, a + 1)
+    d = shifted - 1 / 3
+    c = (1 / 3) / lax.sqrt(d)
 
     def next_candidate(state: Any) -> Any:
         k, subkey = split_traced(state[0])
         x = normal_floats(subkey, (), dtype)
-        return k, x, lax.add(one, lax.mul(x, c))
+        return k, x, 1 + x * c
 
     def rejected(state: Any) -> Any:
         _, x2, v, u = state
-        squeeze = lax.sub(one, lax.mul(number(0.0331), lax.mul(x2, x2)))
-        bound = lax.add(lax.mul(x2, half), lax.mul(d, lax.add(lax.sub(one, v), lax.log(v))))
-        return lax.bitwise_and(lax.ge(u, squeeze), lax.ge(lax.log(u), bound))
+        squeeze = 1 - 0.0331 * (x2 * x2)
+        bound = x2 * 0.5 + d * (1 - v + lax.log(v))
+        return (u >= squeeze) & (lax.log(u) >= bound)
 
     def attempt(state: Any) -> Any:
         k, x_key, u_key = split_traced(state[0], 3)
         start = (x_key, lax.full_like(a, 0), lax.full_like(a, -1))
-        _, x, v = lax.while_loop(lambda s: lax.le(s[2], number(0)), next_candidate, start)
-        cube = lax.mul(lax.mul(v, v), v)
-        return k, lax.mul(x, x), cube, unit_floats(u_key, (), dtype)
+        _, x, v = lax.while_loop(lambda s: s[2] <= 0, next_candidate, start)
+        cube = v * v * v
+        return k, x * x, cube, unit_floats(u_key, (), dtype)
 
     start = (key, lax.full_like(a, 0), lax.full_like(a, 1), lax.full_like(a, 2))
     _, _, v, _ = lax.while_loop(rejected, attempt, start)
-    power = lax.div(one, a)
+    power = 1 / a
     if log_space:
-        log_u = lax.neg(exponential_floats(boost_key, (), dtype))
-        none = lax.bitwise_or(large, lax.eq(log_u, number(0)))
-        boost = lax.select(none, lax.full_like(a, 0), lax.mul(log_u, power))
-        return lax.add(lax.add(lax.log(d), lax.log(v)), boost)
-    u = lax.sub(one, unit_floats(boost_key, (), dtype))
+        log_u = -exponential_floats(boost_key, (), dtype)
+        none = large | (log_u == 0)
+        boost = lax.select(none, lax.full_like(a, 0), log_u * power)
+        return lax.log(d) + lax.log(v) + boost
+    u = 1 - unit_floats(boost_key, (), dtype)
     boost = lax.select(large, lax.full_like(a, 1), lax.pow(u, power))
-    return lax.mul(lax.mul(d, v), boost)
+    return d * v * boost
 
 
 def _decomposition(key: KeyLike, a: Array, *, log_space: bool, partitionable: bool | None = None
@@ -129,10 +125,10 @@ def _one_by_one(fun: Callable[[Any, Any], Any], keys: KeyLike, xs: Value) -> Arr
         i, outs = state
         key = lax.dynamic_index_in_dim(keys, i, keepdims=False)
         out = fun(key, lax.dynamic_index_in_dim(xs, i, keepdims=False))
-        return lax.add(i, np.int32(1)), lax.dynamic_update_index_in_dim(outs, out, i, 0)
+        return i + 1, lax.dynamic_update_index_in_dim(outs, out, i, 0)
 
     start = (np.int32(0), lax.full_like(xs, 0))
-    return lax.while_loop(lambda state: lax.lt(state[0], np.int32(size)), step, start)[1]
+    return lax.while_loop(lambda state: state[0] < size, step, start)[1]
 
 
 def _gamma_shape(key: ShapedArray, a: ShapedArray, **params: Any) -> ShapedArray:
@@ -215,16 +211,16 @@ def _approximate_floats(key: KeyLike, a: Value, *, log_space: bool, result: DTyp
     shape, dtype = get_aval(a).shape, _at_least_float32(get_aval(a).dtype)
     a = lax.convert_element_type(a, dtype)
     normal_key, exponential_key = split_traced(key)
-    above = lax.add(a, lax.full_like(a, 4))
-    double = lax.mul(constant(2, dtype), above)
-    k = lax.div(lax.full_like(a, 1), double)
-    z = lax.mul(normal_floats(normal_key, shape, dtype), lax.rsqrt(double))
+    above = a + 4
+    double = 2 * above
+    k = 1 / double
+    z = normal_floats(normal_key, shape, dtype) * lax.rsqrt(double)
     coefficients = [lax.polynomial(k, [constant(c, dtype) for c in row]) for row in _CUBE_ROOT]
     root = lax.max(lax.polynomial(z, coefficients), constant(dtypes.finfo(dtype).tiny, dtype))
-    log = lax.add(lax.log(above), lax.mul(constant(3, dtype), lax.log(root)))
-    steps = lax.add(lax.broadcast(a, (4,)), lax.broadcasted_iota(dtype, (4, *shape), 0))
-    down = lax.div(lax.neg(exponential_floats(exponential_key, (4, *shape), dtype)), steps)
-    log = lax.add(log, total(down, (0,)))
+    log = lax.log(above) + 3 * lax.log(root)
+    steps = lax.broadcast(a, (4,)) + lax.broadcasted_iota(dtype, (4, *shape), 0)
+    down = -exponential_floats(exponential_key, (4, *shape), dtype) / steps
+    log = log + total(down, (0,))
     return lax.convert_element_type(log if log_space else lax.exp(log), result)
 
 
@@ -317,8 +313,8 @@ def _beta(key: KeyLike, a: Value, b: Value, *, shape: tuple[int, ...], dtype: DT
     a, b = arrays(dtype, shape, a, b)
     x, y = gamma_floats(a_key, a, True, method), gamma_floats(b_key, b, True, method)
     top = lax.max(x, y)
-    x, y = lax.exp(lax.sub(x, top)), lax.exp(lax.sub(y, top))
-    return lax.div(x, lax.add(x, y))
+    x, y = lax.exp(x - top), lax.exp(y - top)
+    return x / (x + y)
 
 
 def beta(key: KeyLike, a: ArrayLike, b: ArrayLike, shape: Sequence[int] | None = None,
@@ -348,8 +344,7 @@ def beta(key: KeyLike, a: ArrayLike, b: ArrayLike, shape: Sequence[int] | None =
 
 
 def _chisquare_floats(key: KeyLike, df: Value, method: str) -> Array:
-    two = constant(2, get_aval(df).dtype)
-    return lax.mul(lax.exp(gamma_floats(key, lax.div(df, two), True, method)), two)
+    return lax.exp(gamma_floats(key, df / 2, True, method)) * 2
 
 
 @on_key("shape", "dtype", "method")
@@ -387,7 +382,7 @@ def _f(key: KeyLike, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtyp
     dfnum, dfden = arrays(dtype, shape, dfnum, dfden)
     num = _chisquare_floats(num_key, dfnum, "exact")
     den = _chisquare_floats(den_key, dfden, "exact")
-    return lax.div(lax.div(num, dfnum), lax.div(den, dfden))
+    return num / dfnum / (den / dfden)
 
 
 def f(key: KeyLike, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None,
@@ -415,8 +410,8 @@ def _t(key: KeyLike, df: Value, *, shape: tuple[int, ...], dtype: DType) -> Arra
     normal_key, gamma_key = split_traced(key)
     (df,) = arrays(dtype, shape, df)
     x = normal_floats(normal_key, shape, dtype)
-    half = lax.div(df, constant(2, dtype))
-    return lax.mul(x, lax.sqrt(lax.div(half, gamma_floats(gamma_key, half, False, "exact"))))
+    half = df / 2
+    return x * lax.sqrt(half / gamma_floats(gamma_key, half, False, "exact"))
 
 
 def t(key: KeyLike, df: ArrayLike, shape: Sequence[int] | None = None,
@@ -448,8 +443,8 @@ def _dirichlet(key: KeyLike, alpha: Value, *, shape: tuple[int, ...], dtype: DTy
     def along(y: Value) -> Array:
         return lax.broadcast_in_dim(y, shape, range(last))
 
-    x = lax.exp(lax.sub(x, along(lax.stop_gradient(lax.reduce_max(x, (last,))))))
-    return lax.div(x, along(total(x, (last,))))
+    x = lax.exp(x - along(lax.stop_gradient(lax.reduce_max(x, (last,)))))
+    return x / along(total(x, (last,)))
 
 
 def dirichlet(key: KeyLike, alpha: Any, shape: Sequence[int] | None = None,
@@ -493,10 +488,10 @@ def dirichlet(key: KeyLike, alpha: Any, shape: Sequence[int] | None = None,
 def _generalized_normal_floats(key: KeyLike, p: Value, shape: tuple[int, ...], dtype: DType
                                ) -> Array:
     gamma_key, sign_key = split_traced(key)
-    inverse = lax.convert_element_type(lax.div(constant(1, get_aval(p).dtype), p), dtype)
+    inverse = lax.convert_element_type(1 / p, dtype)
     a = lax.broadcast(inverse, shape) if shape else lax.broadcast(inverse, ())
     x = gamma_floats(gamma_key, a, False, "exact")
-    return lax.mul(signs(sign_key, shape, dtype), lax.pow(x, a))
+    return signs(sign_key, shape, dtype) * lax.pow(x, a)
 
 
 def _exponent(p: Value) -> Array:
@@ -544,14 +539,14 @@ def _require_scalar(name: str, p: ArrayLike) -> None:
 def _ball(key: KeyLike, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
     direction_key, radius_key = split_traced(key)
     p = _exponent(p)
-    inverse = lax.div(constant(1, get_aval(p).dtype), p)
+    inverse = 1 / p
     x = _generalized_normal_floats(direction_key, p, shape, dtype)
     last = len(shape) - 1
     e = exponential_floats(radius_key, shape[:-1], dtype)
     powers = lax.pow(lax.abs(x), lax.broadcast(as_array(p, dtype), shape))
     root = lax.broadcast(as_array(inverse, dtype), shape[:-1])
-    length = lax.pow(lax.add(total(powers, (last,)), e), root)
-    return lax.div(x, lax.broadcast_in_dim(length, shape, range(last)))
+    length = lax.pow(total(powers, (last,)) + e, root)
+    return x / lax.broadcast_in_dim(length, shape, range(last))
 
 
 def ball(key: KeyLike, d: int, p: ArrayLike = 2, shape: Sequence[int] = (), dtype: Any = None, *,

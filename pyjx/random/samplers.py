@@ -211,8 +211,8 @@ def _unit_floats(key: KeyLike, shape: tuple[int, ...], dtype: DType, fused: bool
         bits = lax.convert_element_type(bits, uint)
     one = np.asarray(1, dtype).view(uint)[()]
     bits = lax.shift_right_logical(bits, constant(drawn - mantissa, uint))
-    floats = lax.bitcast_convert_type(lax.bitwise_or(bits, one), dtype)
-    return lax.sub(floats, constant(1, dtype))
+    floats = lax.bitcast_convert_type(bits | one, dtype)
+    return floats - 1
 
 
 def uniform_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike, low: ArrayLike,
@@ -232,7 +232,7 @@ def _affine(u: Value, scale: Value, offset: Value) -> Array:
         if not broadcasts_to(get_aval(x).shape, shape):
             raise TypeError("mul got incompatible shapes for broadcasting: "
                             f"{shape}, {get_aval(x).shape}.")
-    return lax.add(lax.mul(u, _over(scale, shape)), _over(offset, shape))
+    return u * _over(scale, shape) + _over(offset, shape)
 
 
 def _over(x: Value, shape: tuple[int, ...]) -> Any:
@@ -310,9 +310,9 @@ def normal_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any
         real = dtypes.to_floating_dtype(dtype)
         re, im = [lax.convert_element_type(normal_floats(k, shape, real), dtype)
                   for k in split_traced(key)]
-        total = lax.add(re, lax.mul(constant(1j, dtype), im))
-        return lax.div(total, constant(math.sqrt(2), dtype))
-    return lax.mul(constant(math.sqrt(2), dtype), lax.erf_inv(_symmetric_floats(key, shape, dtype)))
+        total = re + 1j * im
+        return total / math.sqrt(2)
+    return math.sqrt(2) * lax.erf_inv(_symmetric_floats(key, shape, dtype))
 
 
 def _symmetric_floats(key: KeyLike, shape: tuple[int, ...], dtype: DType) -> Array:
@@ -326,7 +326,7 @@ def _scaled_normal(key: KeyLike, scale: Value, *, shape: tuple[int, ...], dtype:
     scale = lax.convert_element_type(scale, dtype)
     if dtypes.issubdtype(dtype, np.complexfloating):
         return normal_floats(key, shape, dtype) * scale
-    root = lax.mul(lax.full_like(scale, math.sqrt(2)), scale)
+    root = lax.full_like(scale, math.sqrt(2)) * scale
     return root * lax.erf_inv(_symmetric_floats(key, shape, dtype))
 
 
@@ -399,7 +399,7 @@ def _integer(x: Value) -> Any:
 def _above(x: Value, limit: int) -> Array:
     """Whether integers are greater than one that their dtype may not reach."""
     info = dtypes.iinfo(get_aval(x).dtype)
-    return lax.gt(x, lax.full_like(x, min(limit, int(info.max))))
+    return x > lax.full_like(x, min(limit, int(info.max)))
 
 
 def integers(key: KeyLike, shape: tuple[int, ...], low: ArrayLike, high: ArrayLike,
@@ -422,16 +422,16 @@ def integers(key: KeyLike, shape: tuple[int, ...], low: ArrayLike, high: ArrayLi
     low, high, beyond = [stretch(x, size) for x in (low, high, beyond)]
     uint = _UINTS[width]
     one = lax.full(size, 1, uint)
-    span = lax.convert_element_type(lax.sub(high, low), uint)
-    span = lax.select_n(lax.le(high, low), span, one)
-    span = lax.select_n(lax.bitwise_and(beyond, lax.gt(high, low)), span, lax.add(span, one))
+    span = lax.convert_element_type(high - low, uint)
+    span = lax.select_n(high <= low, span, one)
+    span = lax.select_n(beyond & (high > low), span, span + one)
     half = lax.rem(lax.full(size, 2 ** (width // 2), uint), span)
-    scale = lax.rem(lax.mul(half, half), span)
+    scale = lax.rem(half * half, span)
     low, span, scale = [stretch(x, shape) for x in (low, span, scale)]
     w0, w1 = [draw_bits(k, width, shape, True)
               for k in split_traced(key)]
-    number = lax.add(lax.mul(lax.rem(w0, span), scale), lax.rem(w1, span))
-    return lax.add(low, lax.convert_element_type(lax.rem(number, span), dtype))
+    number = lax.rem(w0, span) * scale + lax.rem(w1, span)
+    return low + lax.convert_element_type(lax.rem(number, span), dtype)
 
 
 @on_key("shape", "dtype")
@@ -484,7 +484,7 @@ def _positive(key: KeyLike, shape: tuple[int, ...], dtype: DType) -> Array:
 
 @on_key("shape", "dtype")
 def _exponential(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
-    return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
+    return -lax.log1p(-unit_floats(key, shape, dtype))
 
 
 def exponential(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
@@ -518,14 +518,14 @@ def check_mode(name: str, mode: Any) -> str:
 def gumbel_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike, mode: str) -> Any:
     """-log(-log(u)); with mode "high" u has twice the bits where that matters, near 0."""
     if mode == "low":
-        return lax.neg(lax.log(lax.neg(lax.log(_positive(key, shape, dtype)))))
+        return -lax.log(-lax.log(_positive(key, shape, dtype)))
     info = dtypes.finfo(dtype)
     high, low = lax.unstack(unit_floats(key, (2, *shape), dtype))
     eps = constant(info.eps, dtype)
     half_step = constant(max(float(info.eps) ** 2 / 2, float(info.tiny)), dtype)
-    fine = lax.add(lax.add(high, lax.mul(eps, low)), half_step)
-    u = lax.select_n(lax.ge(high, constant(0.5, dtype)), fine, high)
-    return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(u)))))
+    fine = high + eps * low + half_step
+    u = lax.select_n(high >= 0.5, fine, high)
+    return -lax.log(-lax.log1p(-u))
 
 
 @on_key("shape", "dtype", "mode")
@@ -556,7 +556,7 @@ def gumbel(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, mode: str
 def _laplace(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     low = constant(-1 + float(dtypes.finfo(dtype).epsneg), dtype)
     u = uniform_floats(key, shape, dtype, low, constant(1, dtype))
-    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
+    return lax.sign(u) * lax.log1p(-lax.abs(u))
 
 
 def laplace(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
@@ -580,7 +580,7 @@ def laplace(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
 @on_key("shape", "dtype")
 def _logistic(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     u = _positive(key, shape, dtype)
-    return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
+    return lax.log(u) - lax.log1p(-u)
 
 
 def logistic(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
@@ -604,7 +604,7 @@ def logistic(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
 @on_key("shape", "dtype")
 def _cauchy(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     u = uniform_floats(key, shape, dtype, dtypes.finfo(dtype).eps, constant(1, dtype))
-    return lax.tan(lax.mul(constant(math.pi, dtype), lax.sub(u, constant(0.5, dtype))))
+    return lax.tan(math.pi * (u - 0.5))
 
 
 def cauchy(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
@@ -630,8 +630,8 @@ def _truncated_normal(key: KeyLike, lower: Value, upper: Value, *, shape: tuple[
                       dtype: DType) -> Array:
     root = constant(math.sqrt(2), dtype)
     lower, upper = as_array(lower, dtype), as_array(upper, dtype)
-    a, b = [_over(lax.erf(lax.div(x, root)), shape) for x in (lower, upper)]
-    x = lax.mul(root, lax.erf_inv(uniform_floats(key, shape, dtype, a, b)))
+    a, b = [_over(lax.erf(x / root), shape) for x in (lower, upper)]
+    x = root * lax.erf_inv(uniform_floats(key, shape, dtype, a, b))
     low = lax.nextafter(lax.stop_gradient(lower), constant(np.inf, dtype))
     high = lax.nextafter(lax.stop_gradient(upper), constant(-np.inf, dtype))
     return lax.min(lax.max(x, _over(low, shape)), _over(high, shape))
@@ -670,9 +670,9 @@ def coins(key: KeyLike, p: ArrayLike, shape: tuple[int, ...], mode: str = "low")
     dtype = get_aval(p).dtype
     if mode == "high":
         high, low = lax.unstack(unit_floats(key, (2, *shape), dtype, fused=True))
-        rest = lax.mul(low, constant(dtypes.finfo(dtype).eps, dtype))
-        return lax.lt(rest, lax.sub(_over(p, shape), high))
-    return lax.lt(unit_floats(key, shape, dtype, fused=True), _over(p, shape))
+        rest = low * dtypes.finfo(dtype).eps
+        return rest < _over(p, shape) - high
+    return unit_floats(key, shape, dtype, fused=True) < _over(p, shape)
 
 
 @on_key("shape", "mode")
@@ -714,15 +714,15 @@ def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Sequence[int] | None = No
 @on_key("shape", "dtype")
 def _rademacher(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
     if dtype == np.bool_:  # neither sign is zero
-        return lax.ne(signs(key, shape, np.dtype(np.int32)), constant(0, np.int32))
+        return signs(key, shape, np.dtype(np.int32)) != 0
     return signs(key, shape, dtype)
 
 
 def signs(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
     """-1 or 1 with equal probability."""
     heads = coins(key, constant(0.5, dtypes.default_float_dtype()), shape)
-    twice = lax.mul(constant(2, dtype), lax.convert_element_type(heads, dtype))
-    return lax.sub(twice, constant(1, dtype))
+    twice = 2 * lax.convert_element_type(heads, dtype)
+    return twice - 1
 
 
 def rademacher(key: KeyLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None, *,
