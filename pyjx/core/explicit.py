@@ -3,7 +3,7 @@
 Shape rules know nothing of places (core/places.py): `joined_results` makes those of an operation's
 results of those of its operands. It asks the primitive's `sharding_rule` where an operand is cut
 along an Explicit axis of a mesh; before such a program is lowered its types become constraints
-(`pyjx/runtime/constraints.py`).
+(`pyjx/runtime/typed_shardings.py`).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from pyjx.core.arithmetic import transcendental
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.engine.rules import jvp_by_operand
-from pyjx.engine.types import Value, Values
+from pyjx.engine.types import Values
 from pyjx.lax.common import operand
 from pyjx.lax.compare import abs, clamp, min, select
 from pyjx.lax.elementwise import (
@@ -59,7 +59,7 @@ _ABOUT_TWO = [1 - _EULER, *[(-1) ** k * _zeta_minus_one(k) / k for k in range(2,
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
 
-def _polynomial(x: Value, coefficients: Sequence[float]) -> Array:
+def _polynomial(x: Array, coefficients: Sequence[float]) -> Array:
     return horner(x, *[like(x, c) for c in coefficients])
 
 
@@ -68,7 +68,7 @@ _SINE_OF_HALF_TURNS = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k
                        for k in range(11)]
 
 
-def _recurrence(y: Value, terms: int, steps: int) -> tuple[Value, Value, Value]:
+def _recurrence(y: Array, terms: int, steps: int) -> tuple[Array, Array, Array]:
     """For y in [-1/2, 5/2 + steps): log Gamma of the number in [3/2, 5/2), whether that is above y,
     and the product of the numbers in between."""
     n = floor(y - 1.5)  # how far it is from [3/2, 5/2)
@@ -83,7 +83,7 @@ def _recurrence(y: Value, terms: int, steps: int) -> tuple[Value, Value, Value]:
     return near_two, below, abs(factor)
 
 
-def _by_stirling(y: Value, log_y: Value, terms: int) -> Array:
+def _by_stirling(y: Array, log_y: Array, terms: int) -> Array:
     inverse = integer_pow(y, -1)
     series = inverse * _polynomial(inverse * inverse, _STIRLING[:terms])
     # (y - 1/2) log y - y without the difference of infinities
@@ -92,7 +92,7 @@ def _by_stirling(y: Value, log_y: Value, terms: int) -> Array:
 
 
 @in_single
-def _log_gamma(x: Value) -> Array:
+def _log_gamma(x: Array) -> Array:
     """log |Gamma(x)|."""
     single = get_aval(x).dtype == np.float32
     bound, terms, steps, stirling, sine = (4.5, 13, 2, 4, 7) if single else (9.5, 29, 7, 7, 11)
@@ -122,7 +122,7 @@ _BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 13
 
 
 @in_single
-def _zeta_slope(s: Value, q: Value) -> Array:
+def _zeta_slope(s: Array, q: Array) -> Array:
     """d zeta(s, q)/ds for s > 1, by the Euler-Maclaurin formula: DLMF 25.11.5, differentiated."""
     # sum of (q + k)^-s log(q + k)
     total = like(s, 0)
@@ -148,7 +148,7 @@ def _zeta_slope(s: Value, q: Value) -> Array:
     return where(s < 1, -total, math.nan)
 
 
-def _of_positive(s: Value, q: Value) -> Array:
+def _of_positive(s: Array, q: Array) -> Array:
     """zeta(s, q) for s > 1 and q > 0, by the Euler-Maclaurin formula (DLMF 25.11.5).
 
     In units of q^-s, so that one power has to be exact: ((q + k)/q)^-s is at most 1.
@@ -177,12 +177,12 @@ def _of_positive(s: Value, q: Value) -> Array:
     return pow(q, -less) * (total + integral)
 
 
-def _is_even(s: Value) -> Array:
+def _is_even(s: Array) -> Array:
     half = s * 0.5
     return half == floor(half)
 
 
-def _over_all(s: Value, q: Value) -> Array:
+def _over_all(s: Array, q: Array) -> Array:
     """The sum of (q + k)^-s for s > 1; below 0, where s is to be whole, of the numbers there too.
 
     These have the powers of their opposites, but for the sign: they are a sum of all opposites less
@@ -190,7 +190,7 @@ def _over_all(s: Value, q: Value) -> Array:
     """
     below = (q < 0) & (q != floor(q))
 
-    def step(i: Value, total: Value) -> Values:
+    def step(i: Array, total: Array) -> Values:
         first, second = i == 0, i == 1
         start = select(first, q - floor(q), select(second, ceil(q) - q, 1 - q))
         part = _of_positive(s, select(below, start, q))
@@ -207,7 +207,7 @@ def _over_all(s: Value, q: Value) -> Array:
 
 
 @in_single
-def _hurwitz_zeta(s: Value, q: Value) -> Array:
+def _hurwitz_zeta(s: Array, q: Array) -> Array:
     """zeta(s, q); at poles infinite for even s, and nan for others, which have both signs there."""
     nonpositive, whole = q <= 0, q == floor(q)
     total = _over_all(select(s > 1, s, constant(s, 2)), q)
@@ -219,7 +219,7 @@ def _hurwitz_zeta(s: Value, q: Value) -> Array:
 
 
 @in_single
-def _polygamma(m: Value, x: Value) -> Array:
+def _polygamma(m: Array, x: Array) -> Array:
     """The m-th derivative of psi: (-1)^(m+1) m! zeta(m + 1, x) for m > 0, DLMF 25.11.12."""
     order = m + 1
     size = exp(lgamma(order)) * _hurwitz_zeta(order, x)

@@ -20,7 +20,7 @@ from pyjx.engine.forward import jvp_flat
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import Zero, full_aval
-from pyjx.engine.types import Tangent, Value, Values
+from pyjx.engine.types import Tangent, Values
 from pyjx.lax.common import broadcast_shapes, check_same_dtypes, operand
 from pyjx.lax.compare import abs, clamp, gt, min, select, sign
 from pyjx.lax.elementwise import add, integer_pow, mul, neg, sub
@@ -34,16 +34,16 @@ MAX_ITERATIONS = 10_000
 LARGE = 1e5  # from here on the gamma functions take their asymptotic form
 
 
-def _epsilon(x: Value) -> Array:
+def _epsilon(x: Array) -> Array:
     return like(x, dtypes.finfo(get_aval(x).dtype).eps)
 
 
-def _tiny(x: Value) -> float:
+def _tiny(x: Array) -> float:
     # far from underflow, and so is its inverse from overflow
     return 1e-30 if get_aval(x).dtype == np.float32 else 1e-200
 
 
-def _until_converged(step: Callable[..., Any], *init: Value, at_once: int = 1) -> list[Any]:
+def _until_converged(step: Callable[..., Any], *init: Array, at_once: int = 1) -> list[Any]:
     """Iterate `step(n, *state) -> (active, *state)` from n = 1 until no element is active.
 
     An iteration reads and writes all arrays and asks whether any element is active, which costs as
@@ -51,10 +51,10 @@ def _until_converged(step: Callable[..., Any], *init: Value, at_once: int = 1) -
     """
     first = init[0]
 
-    def cond(n: Value, active: Value, *state: Value) -> Array:
+    def cond(n: Array, active: Array, *state: Array) -> Array:
         return (n < MAX_ITERATIONS) & any_of(active)
 
-    def body(n: Value, active: Value, *state: Value) -> Values:
+    def body(n: Array, active: Array, *state: Array) -> Values:
         after: Any = state
         for _ in range(at_once):
             still, *after = step(cast(n, get_aval(first).dtype), *after)
@@ -71,9 +71,9 @@ def _until_converged(step: Callable[..., Any], *init: Value, at_once: int = 1) -
 # -- gamma -----------------------------------------------------------------------------------------
 
 
-def _gamma_series(a: Value, x: Value) -> Array:
+def _gamma_series(a: Array, x: Array) -> Array:
     # DLMF 8.7.1: P(a, x) = x^a e^-x / Gamma(a + 1) S, where S = sum_n x^n / ((a+1) ... (a+n)).
-    def step(n: Value, a: Value, x: Value, term: Value, total: Value) -> Values:
+    def step(n: Array, a: Array, x: Array, term: Array, total: Array) -> Values:
         after = term * (x / (a + n))
         total = total + after
         return after > _epsilon(a) * total, a, x, after, total
@@ -83,11 +83,11 @@ def _gamma_series(a: Value, x: Value) -> Array:
     return total
 
 
-def _gamma_series_slope(a: Value, x: Value) -> tuple[Value, Value]:
+def _gamma_series_slope(a: Array, x: Array) -> tuple[Array, Array]:
     """`_gamma_series` and its derivative in a."""
     # The derivative of the n-th term t_n in a is -t_n sum_{k<=n} 1 / (a+k).
-    def step(n: Value, a: Value, x: Value, term: Value, slope: Value, total: Value,
-             total_slope: Value) -> Values:
+    def step(n: Array, a: Array, x: Array, term: Array, slope: Array, total: Array,
+             total_slope: Array) -> Values:
         k = a + n
         after = term * (x / k)
         slope = slope * (x / k) - after / k
@@ -101,10 +101,10 @@ def _gamma_series_slope(a: Value, x: Value) -> tuple[Value, Value]:
     return total, slope
 
 
-def _gamma_fraction(a: Value, x: Value) -> Array:
+def _gamma_fraction(a: Array, x: Array) -> Array:
     # DLMF 8.9.2, contracted: Q(a, x) = x^a e^-x / Gamma(a) h, where
     # h = 1/(x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - ...))), by Lentz's method.
-    def step(n: Value, a: Value, x: Value, c: Value, d: Value, h: Value) -> Values:
+    def step(n: Array, a: Array, x: Array, c: Array, d: Array, h: Array) -> Values:
         numerator = n * (a - n)
         b = x - a + (2 * n + 1)
         d = integer_pow(numerator * d + b, -1)
@@ -117,10 +117,10 @@ def _gamma_fraction(a: Value, x: Value) -> Array:
     return h
 
 
-def _gamma_fraction_slope(a: Value, x: Value) -> tuple[Value, Value]:
+def _gamma_fraction_slope(a: Array, x: Array) -> tuple[Array, Array]:
     """`_gamma_fraction` and its derivative in a; so stands one next to each quantity."""
-    def step(n: Value, a: Value, x: Value, c: Value, dc: Value, d: Value, dd: Value, h: Value,
-             dh: Value) -> Values:
+    def step(n: Array, a: Array, x: Array, c: Array, dc: Array, d: Array, dd: Array, h: Array,
+             dh: Array) -> Values:
         numerator, d_numerator = n * (a - n), n
         b = x - a + (2 * n + 1)  # and its derivative is -1
         t = numerator * d + b
@@ -143,13 +143,13 @@ def _gamma_fraction_slope(a: Value, x: Value) -> tuple[Value, Value]:
     return h, dh
 
 
-def _inverse(x: Value, dx: Value) -> tuple[Value, Value]:
+def _inverse(x: Array, dx: Array) -> tuple[Array, Array]:
     # d(1/x) = -dx / x^2
     y = integer_pow(x, -1)
     return y, -(dx * (y * y))
 
 
-def _gamma_density(a: Value, x: Value) -> Array:
+def _gamma_density(a: Array, x: Array) -> Array:
     # x^a e^-x / Gamma(a + 1); for large a by Stirling's series (DLMF 5.11.1), where the large
     # parts of the exponent cancel: a log x - x - log Gamma(a+1)
     #   = -a (m - log(1+m)) - log(2 pi a)/2 - 1/(12 a) + 1/(360 a^3) - ..., m = (x - a)/a
@@ -160,7 +160,7 @@ def _gamma_density(a: Value, x: Value) -> Array:
     return select(a > 10, large, small)
 
 
-def _stirling_rest(a: Value) -> Array:
+def _stirling_rest(a: Array) -> Array:
     # 1/(12 a) - 1/(360 a^3) + ..., DLMF 5.11.1
     r = integer_pow(a, -1)
     r2 = r * r
@@ -170,12 +170,12 @@ def _stirling_rest(a: Value) -> Array:
     return tail * r
 
 
-def _excess_of(m: Value, ratio: Value) -> Array:
+def _excess_of(m: Array, ratio: Array) -> Array:
     # m - log(1 + m); far below 0, ratio = 1 + m is not rounded as m is
     return select(m < -0.5, m - log(ratio), _excess(m))
 
 
-def _excess(m: Value) -> Array:
+def _excess(m: Array) -> Array:
     # m - log(1 + m), near 0 by its series m^2/2 - m^3/3 + m^4/4 - ...
     series = constant(m, 0)
     for k in range(11, 1, -1):
@@ -183,13 +183,13 @@ def _excess(m: Value) -> Array:
     return select(abs(m) < 0.02, m * m * series, m - log1p(m))
 
 
-def _deviation(a: Value, x: Value) -> Array:
+def _deviation(a: Array, x: Array) -> Array:
     """(x - a)/a, for large a; where P is 0 or 1 anyway it is kept from being extreme."""
     m = (x - a) / a
     return clamp(like(m, -0.9), m, like(m, 9))
 
 
-def _upper_for_large(a: Value, x: Value) -> Array:
+def _upper_for_large(a: Array, x: Array) -> Array:
     # DLMF 8.12.4: Q(a, x) = erfc(eta sqrt(a/2)) / 2 + R, where eta^2 / 2 = m - log(1 + m),
     # m = (x - a)/a, with the first terms of R = e^(-a eta^2/2) / sqrt(2 pi a) (c_0 + ...),
     # c_0 = -1/3 + eta/12 - 2 eta^2/135 + ...; R is negligible where eta is not small.
@@ -204,7 +204,7 @@ def _upper_for_large(a: Value, x: Value) -> Array:
     return 0.5 * erfc(eta * sqrt(0.5 * a)) + rest
 
 
-def _gamma_domain(a: Value, x: Value) -> tuple[Value, Value, Value, Value]:
+def _gamma_domain(a: Array, x: Array) -> tuple[Array, Array, Array, Array]:
     """Which arguments the series is for, and arguments that are harmless for it and the fraction.
 
     Returns whether the series applies, `a`, and `x` for the series and for the fraction.
@@ -219,12 +219,12 @@ def _gamma_domain(a: Value, x: Value) -> tuple[Value, Value, Value, Value]:
     return by_series, safe_a, for_series, for_fraction
 
 
-def _invalid(a: Value, x: Value) -> Array:
+def _invalid(a: Array, x: Array) -> Array:
     nan = (a != a) | (x != x)
     return nan | ((x < 0) | (a < 0))
 
 
-def _gamma_parts(a: Value, x: Value) -> tuple[Value, Value, Value]:
+def _gamma_parts(a: Array, x: Array) -> tuple[Array, Array, Array]:
     """Whether the series applies, P(a, x) by the series and Q(a, x) by the fraction."""
     by_series, safe, x_series, x_fraction = _gamma_domain(a, x)
     a_series = select(by_series, safe, constant(a, 1))
@@ -236,7 +236,7 @@ def _gamma_parts(a: Value, x: Value) -> tuple[Value, Value, Value]:
     return by_series, min(density * total, like(x, 1)), density * a_fraction * h
 
 
-def _gamma_limits(a: Value, x: Value, p: Value, at_zero: float, at_infinity: float) -> Array:
+def _gamma_limits(a: Array, x: Array, p: Array, at_zero: float, at_infinity: float) -> Array:
     """P or Q where an argument is 0 or infinite, or outside the domain."""
     p = where(a == np.inf, p, at_zero)
     p = where(x == np.inf, p, at_infinity)
@@ -249,7 +249,7 @@ def _gamma_limits(a: Value, x: Value, p: Value, at_zero: float, at_infinity: flo
 
 
 @in_single
-def lower_gamma(a: Value, x: Value) -> Array:
+def lower_gamma(a: Array, x: Array) -> Array:
     """P(a, x), DLMF 8.2.4."""
     by_series, p, q = _gamma_parts(a, x)
     p = select(by_series, p, 1 - q)
@@ -258,7 +258,7 @@ def lower_gamma(a: Value, x: Value) -> Array:
 
 
 @in_single
-def upper_gamma(a: Value, x: Value) -> Array:
+def upper_gamma(a: Array, x: Array) -> Array:
     """Q(a, x) = 1 - P(a, x), DLMF 8.2.4."""
     by_series, p, q = _gamma_parts(a, x)
     q = select(by_series, 1 - p, q)
@@ -266,7 +266,7 @@ def upper_gamma(a: Value, x: Value) -> Array:
     return _gamma_limits(a, x, q, 1.0, 0.0)
 
 
-def _slope_per_density(a: Value, x: Value) -> tuple[Value, Value, Value]:
+def _slope_per_density(a: Array, x: Array) -> tuple[Array, Array, Array]:
     """(dP/da) / (x^a e^-x / Gamma(a+1)), and the arguments made harmless."""
     by_series, safe, x_series, x_fraction = _gamma_domain(a, x)
     a_series = select(by_series, safe, constant(a, 1))
@@ -280,13 +280,13 @@ def _slope_per_density(a: Value, x: Value) -> tuple[Value, Value, Value]:
     return select(by_series, lower, -(a_fraction * upper)), safe, safe_x
 
 
-def _outside(a: Value, x: Value, value: Value) -> Array:
+def _outside(a: Array, x: Array, value: Array) -> Array:
     """0 at the ends of the range of x, and nan outside the domain."""
     value = where((x == 0) | (x == np.inf), value, 0.0)
     return where(_invalid(a, x) | (a == 0), value, np.nan)
 
 
-def _large_sample_slope(a: Value, x: Value) -> Array:
+def _large_sample_slope(a: Array, x: Array) -> Array:
     # Along a quantile eta sqrt(a) is constant (DLMF 8.12.4), eta^2 / 2 = r - 1 - log r, r = x/a:
     # dx/da = r log(r) / (r - 1) + ...; near r = 1 the next term is 1/(6 a) (Cornish and Fisher).
     m = (x - a) / a
@@ -298,7 +298,7 @@ def _large_sample_slope(a: Value, x: Value) -> Array:
 
 
 @in_single
-def lower_gamma_slope(a: Value, x: Value) -> Array:
+def lower_gamma_slope(a: Array, x: Array) -> Array:
     """dP(a, x)/da."""
     slope, safe_a, safe_x = _slope_per_density(a, x)
     slope = slope * _gamma_density(safe_a, safe_x)
@@ -309,7 +309,7 @@ def lower_gamma_slope(a: Value, x: Value) -> Array:
 
 
 @in_single
-def gamma_sample_slope(a: Value, x: Value) -> Array:
+def gamma_sample_slope(a: Array, x: Array) -> Array:
     """dx/da of a sample x of the gamma distribution, from P(a, x) = const: -(dP/da) / (dP/dx)."""
     slope, safe_a, safe_x = _slope_per_density(a, x)
     # dP/dx = x^(a-1) e^-x / Gamma(a)
@@ -320,7 +320,7 @@ def gamma_sample_slope(a: Value, x: Value) -> Array:
 # -- beta ------------------------------------------------------------------------------------------
 
 
-def _beta_fraction(a: Value, b: Value, x: Value, y: Value, above: Value) -> Array:
+def _beta_fraction(a: Array, b: Array, x: Array, y: Array, above: Array) -> Array:
     """I_x(a, b) / (x^a y^b / B(a, b)), for y = 1 - x and above = a y - b x >= 0.
 
     The even part of the fraction DLMF 8.17.22, in the form of DiDonato and Morris (1992),
@@ -328,11 +328,11 @@ def _beta_fraction(a: Value, b: Value, x: Value, y: Value, above: Value) -> Arra
     """
     tiny = _tiny(x)
 
-    def nonzero(v: Value) -> Array:
+    def nonzero(v: Array) -> Array:
         return where(abs(v) < tiny, v, tiny)
 
-    def step(n: Value, a: Value, b: Value, x: Value, y: Value, above: Value, c: Value, d: Value,
-             h: Value) -> Values:
+    def step(n: Array, a: Array, b: Array, x: Array, y: Array, above: Array, c: Array, d: Array,
+             h: Array) -> Values:
         before = (a + (n - 1)) / (a + 2 * n - 1)
         after = (a + n) / (a + 2 * n + 1)
         both = (a + b + (n - 1)) / (a + 2 * n - 1)
@@ -350,7 +350,7 @@ def _beta_fraction(a: Value, b: Value, x: Value, y: Value, above: Value) -> Arra
     return integer_pow(h, -1)
 
 
-def _beta_deviance(a: Value, b: Value, x: Value) -> tuple[Value, Value]:
+def _beta_deviance(a: Array, b: Array, x: Array) -> tuple[Array, Array]:
     # With n = a+b: -a log(x n/a) - b log((1-x) n/b) = a e(d/a) + b e(-d/b), d = x b - (1-x) a,
     # where e(m) = m - log(1+m): the large parts cancel (Loader 2000). And d.
     n, y = a + b, 1 - x
@@ -360,7 +360,7 @@ def _beta_deviance(a: Value, b: Value, x: Value) -> tuple[Value, Value]:
     return low + high, d
 
 
-def _gamma_rest(a: Value) -> Array:
+def _gamma_rest(a: Array) -> Array:
     # log Gamma(a) - ((a - 1/2) log a - a + log(2 pi)/2)
     small = where(a > 10, a, 1.0)
     leading = (small - 0.5) * log(small) - small
@@ -368,7 +368,7 @@ def _gamma_rest(a: Value) -> Array:
     return select(a > 10, _stirling_rest(a), near)
 
 
-def _beta_density(a: Value, b: Value, deviance: Value) -> Array:
+def _beta_density(a: Array, b: Array, deviance: Array) -> Array:
     # x^a (1-x)^b / B(a, b), by Stirling's formula for the three gamma functions
     n = a + b
     rest = _gamma_rest(n) - (_gamma_rest(a) + _gamma_rest(b))
@@ -376,7 +376,7 @@ def _beta_density(a: Value, b: Value, deviance: Value) -> Array:
     return scale * exp(rest - deviance)
 
 
-def _beta_for_large(a: Value, b: Value, deviance: Value, d: Value) -> Array:
+def _beta_for_large(a: Array, b: Array, deviance: Array, d: Array) -> Array:
     # DLMF 8.18.9 with its first term: eta^2 (a+b)/2 is the deviance, and
     # c_0 = 1/eta - sqrt(x0 (1-x0)) / (x-x0), x0 = a/(a+b), or (1 - 2 x0)/(3 sqrt(x0 (1-x0))) at x0.
     root, n = sqrt(deviance), a + b
@@ -388,7 +388,7 @@ def _beta_for_large(a: Value, b: Value, deviance: Value, d: Value) -> Array:
     return 0.5 * erfc(-(sign(d) * root)) + exp(-deviance) * c0
 
 
-def _beta_inside(a: Value, b: Value, x: Value) -> Array:
+def _beta_inside(a: Array, b: Array, x: Array) -> Array:
     """I_x(a, b) for 0 < x < 1 and parameters that are positive and finite."""
     one = like(x, 1)
     single = get_aval(x).dtype == np.float32
@@ -410,7 +410,7 @@ def _beta_inside(a: Value, b: Value, x: Value) -> Array:
 
 
 @in_single
-def incomplete_beta(a: Value, b: Value, x: Value) -> Array:
+def incomplete_beta(a: Array, b: Array, x: Array) -> Array:
     """I_x(a, b), DLMF 8.17.2."""
     valid = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1)
     regular = (x > 0) & (x < 1) & (a > 0) & (a < np.inf) & (b > 0) & (b < np.inf)
@@ -425,7 +425,7 @@ def incomplete_beta(a: Value, b: Value, x: Value) -> Array:
 
 # -- the operations --------------------------------------------------------------------------------
 
-def _density(a: Value, x: Value) -> Array:
+def _density(a: Array, x: Array) -> Array:
     # dP(a, x)/dx = e^-x x^(a-1) / Gamma(a), DLMF 8.8.13; 0 at infinity, as at the largest number
     largest = float(dtypes.finfo(get_aval(x).dtype).max)
     x = select(gt(x, like(x, largest)), full_aval(get_aval(x), largest), x)
@@ -456,7 +456,7 @@ def _sample_slope_rule(i: int) -> Callable[..., Tangent]:
     """The rule of an operand: there is no formula, so what computes the number is differentiated,
     which gives the slope at each element; the tangent times it is linear."""
 
-    def rule(g: Value, *operands: Value) -> Tangent:
+    def rule(g: Array, *operands: Array) -> Tangent:
         units = [full_aval(get_aval(v), 1) if j == i else Zero.of_primal(v)
                  for j, v in enumerate(operands)]
         _, (slope,) = jvp_flat(lambda a, x: [gamma_sample_slope(a, x)], operands, units)
@@ -560,7 +560,7 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Any:
     return random_gamma_grad_p.bind(a, x)
 
 
-def _betainc_slope(g: Value, a: Value, b: Value, x: Value) -> Array:
+def _betainc_slope(g: Array, a: Array, b: Array, x: Array) -> Array:
     # dI/dx = x^(a-1) (1-x)^(b-1) / B(a, b), DLMF 8.17.2
     one = like(x, 1)
     log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))

@@ -54,7 +54,7 @@ _ONE = np.float32(1.0)
 
 
 @on_key("shape", "dtype")
-def _lognormal(key: KeyLike, sigma: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _lognormal(key: KeyLike, sigma: Array, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (sigma,) = arrays(dtype, shape, sigma)
     return lax.exp(normal_floats(key, shape, dtype) * sigma)
 
@@ -112,7 +112,7 @@ def maxwell(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, *,
 
 
 @on_key("shape", "dtype")
-def _double_sided_maxwell(key: KeyLike, loc: Value, scale: Value, *, shape: tuple[int, ...],
+def _double_sided_maxwell(key: KeyLike, loc: Array, scale: Array, *, shape: tuple[int, ...],
                           dtype: DType) -> Array:
     maxwell_key, sign_key = split_traced(key)
     x = signs(sign_key, shape, dtype) * maxwell_floats(maxwell_key, shape, dtype)
@@ -141,7 +141,7 @@ def double_sided_maxwell(key: KeyLike, loc: ArrayLike, scale: ArrayLike,
 
 
 @on_key("shape", "dtype")
-def _wald(key: KeyLike, mean: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _wald(key: KeyLike, mean: Array, *, shape: tuple[int, ...], dtype: DType) -> Array:
     normal_key, uniform_key = split_traced(key)
     (mean,) = arrays(dtype, shape, mean)
     two = constant(2, dtype)
@@ -179,7 +179,7 @@ def wald(key: KeyLike, mean: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype")
-def _pareto(key: KeyLike, b: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _pareto(key: KeyLike, b: Array, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (b,) = arrays(dtype, shape, b)
     return lax.exp(exponential_floats(key, shape, dtype) / b)
 
@@ -204,7 +204,7 @@ def pareto(key: KeyLike, b: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype")
-def _rayleigh(key: KeyLike, scale: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _rayleigh(key: KeyLike, scale: Array, *, shape: tuple[int, ...], dtype: DType) -> Array:
     (scale,) = arrays(dtype, shape, scale)
     log_u = lax.log(unit_floats(key, shape, dtype))
     return scale * lax.sqrt(log_u * -2)
@@ -230,7 +230,7 @@ def rayleigh(key: KeyLike, scale: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype")
-def _weibull_min(key: KeyLike, scale: Value, concentration: Value, *, shape: tuple[int, ...],
+def _weibull_min(key: KeyLike, scale: Array, concentration: Array, *, shape: tuple[int, ...],
                  dtype: DType) -> Array:
     x = exponential_floats(key, shape, dtype)
     return jnp.multiply(jnp.power(x, jnp.divide(1.0, concentration)), scale)
@@ -256,7 +256,7 @@ def weibull_min(key: KeyLike, scale: ArrayLike, concentration: ArrayLike,
 
 
 @on_key("shape", "dtype")
-def _triangular(key: KeyLike, left: Value, mode: Value, right: Value, *, shape: tuple[int, ...],
+def _triangular(key: KeyLike, left: Array, mode: Array, right: Array, *, shape: tuple[int, ...],
                 dtype: DType) -> Array:
     left, mode, right = arrays(dtype, shape, left, mode, right)
     u = unit_floats(key, shape, dtype)
@@ -291,7 +291,7 @@ def triangular(key: KeyLike, left: ArrayLike, mode: Any, right: ArrayLike,
 
 
 @on_key("shape", "dtype")
-def _geometric(key: KeyLike, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _geometric(key: KeyLike, p: Array, *, shape: tuple[int, ...], dtype: DType) -> Array:
     kind = dtypes.to_inexact_dtype(get_aval(p).dtype)
     (p,) = arrays(kind, shape, p)
     u = unit_floats(key, shape, kind)
@@ -399,7 +399,7 @@ _FACTORS: dict[str, Callable[[Value], Any]] = {
 
 
 @on_key("shape", "dtype", "method")
-def _multivariate_normal(key: KeyLike, mean: Value, covariance: Value, *, shape: tuple[int, ...],
+def _multivariate_normal(key: KeyLike, mean: Array, covariance: Array, *, shape: tuple[int, ...],
                          dtype: DType, method: str) -> Array:
     factor = _FACTORS[method](covariance)
     full = (*shape, get_aval(mean).shape[-1])

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 # -- the primitive ---------------------------------------------------------------------------------
 
 
-def _one_gamma(key: KeyLike, a: Value, log_space: bool) -> Array:
+def _one_gamma(key: KeyLike, a: Array, log_space: bool) -> Array:
     """One number; `key` and `a` are scalars."""
     dtype = get_aval(a).dtype
 
@@ -109,7 +109,7 @@ def _gammas(key: KeyLike, a: Array, log_space: bool) -> Array:
     keys = split_keys(key, (math.prod(shape[len(examples):]),))
     keys, flat = lax.reshape(keys, (size,)), lax.reshape(a, (size,))
 
-    def one(k: Array, x: Value) -> Array:
+    def one(k: Array, x: Array) -> Array:
         return _one_gamma(k, x, log_space)
 
     # The bits of many keys at once are only with threefry those of one key after the other.
@@ -118,7 +118,7 @@ def _gammas(key: KeyLike, a: Array, log_space: bool) -> Array:
     return lax.reshape(out, shape)
 
 
-def _one_by_one(fun: Callable[[Any, Any], Any], keys: KeyLike, xs: Value) -> Array:
+def _one_by_one(fun: Callable[[Any, Any], Any], keys: KeyLike, xs: Array) -> Array:
     size = get_aval(xs).shape[0]
 
     def step(state: Any) -> Any:
@@ -206,7 +206,7 @@ def _at_least_float32(dtype: DType) -> DType:
     return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
 
 
-def _approximate_floats(key: KeyLike, a: Value, *, log_space: bool, result: DType) -> Array:
+def _approximate_floats(key: KeyLike, a: Array, *, log_space: bool, result: DType) -> Array:
     """A gamma number of a + 4, times u_i^(1 / (a + i)) for i = 0, ..., 3; in float32 at least."""
     shape, dtype = get_aval(a).shape, _at_least_float32(get_aval(a).dtype)
     a = lax.convert_element_type(a, dtype)
@@ -242,7 +242,7 @@ def check_method(name: str, method: Any) -> str:
 
 
 @on_key("shape", "dtype", "log_space", "method")
-def _gamma(key: KeyLike, a: Value, *, shape: tuple[int, ...], dtype: DType, log_space: bool,
+def _gamma(key: KeyLike, a: Array, *, shape: tuple[int, ...], dtype: DType, log_space: bool,
            method: str) -> Array:
     approximate = method == "approximate"
     (a,) = arrays(_at_least_float32(dtype) if approximate else dtype, shape, a)
@@ -307,7 +307,7 @@ def loggamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = 
 
 
 @on_key("shape", "dtype", "method")
-def _beta(key: KeyLike, a: Value, b: Value, *, shape: tuple[int, ...], dtype: DType, method: str
+def _beta(key: KeyLike, a: Array, b: Array, *, shape: tuple[int, ...], dtype: DType, method: str
           ) -> Array:
     a_key, b_key = split_traced(key)
     a, b = arrays(dtype, shape, a, b)
@@ -343,12 +343,12 @@ def beta(key: KeyLike, a: ArrayLike, b: ArrayLike, shape: Sequence[int] | None =
     return placed_result(out, out_sharding, "beta")
 
 
-def _chisquare_floats(key: KeyLike, df: Value, method: str) -> Array:
+def _chisquare_floats(key: KeyLike, df: Array, method: str) -> Array:
     return lax.exp(gamma_floats(key, df / 2, True, method)) * 2
 
 
 @on_key("shape", "dtype", "method")
-def _chisquare(key: KeyLike, df: Value, *, shape: tuple[int, ...], dtype: DType, method: str
+def _chisquare(key: KeyLike, df: Array, *, shape: tuple[int, ...], dtype: DType, method: str
                ) -> Array:
     (df,) = arrays(dtype, shape, df)
     return _chisquare_floats(key, df, method)
@@ -377,7 +377,7 @@ def chisquare(key: KeyLike, df: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype")
-def _f(key: KeyLike, dfnum: Value, dfden: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _f(key: KeyLike, dfnum: Array, dfden: Array, *, shape: tuple[int, ...], dtype: DType) -> Array:
     den_key, num_key = split_traced(key)
     dfnum, dfden = arrays(dtype, shape, dfnum, dfden)
     num = _chisquare_floats(num_key, dfnum, "exact")
@@ -406,7 +406,7 @@ def f(key: KeyLike, dfnum: Any, dfden: Any, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype")
-def _t(key: KeyLike, df: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _t(key: KeyLike, df: Array, *, shape: tuple[int, ...], dtype: DType) -> Array:
     normal_key, gamma_key = split_traced(key)
     (df,) = arrays(dtype, shape, df)
     x = normal_floats(normal_key, shape, dtype)
@@ -434,13 +434,13 @@ def t(key: KeyLike, df: ArrayLike, shape: Sequence[int] | None = None,
 
 
 @on_key("shape", "dtype", "method")
-def _dirichlet(key: KeyLike, alpha: Value, *, shape: tuple[int, ...], dtype: DType, method: str
+def _dirichlet(key: KeyLike, alpha: Array, *, shape: tuple[int, ...], dtype: DType, method: str
                ) -> Array:
     (alpha,) = arrays(dtype, shape, alpha)
     x = gamma_floats(key, alpha, True, method)
     last = len(shape) - 1
 
-    def along(y: Value) -> Array:
+    def along(y: Array) -> Array:
         return lax.broadcast_in_dim(y, shape, range(last))
 
     x = lax.exp(x - along(lax.stop_gradient(lax.reduce_max(x, (last,)))))
@@ -485,7 +485,7 @@ def dirichlet(key: KeyLike, alpha: Any, shape: Sequence[int] | None = None,
 # -- generalized normal numbers --------------------------------------------------------------------
 
 
-def _generalized_normal_floats(key: KeyLike, p: Value, shape: tuple[int, ...], dtype: DType
+def _generalized_normal_floats(key: KeyLike, p: Array, shape: tuple[int, ...], dtype: DType
                                ) -> Array:
     gamma_key, sign_key = split_traced(key)
     inverse = lax.convert_element_type(1 / p, dtype)
@@ -494,14 +494,14 @@ def _generalized_normal_floats(key: KeyLike, p: Value, shape: tuple[int, ...], d
     return signs(sign_key, shape, dtype) * lax.pow(x, a)
 
 
-def _exponent(p: Value) -> Array:
+def _exponent(p: Array) -> Array:
     """The parameter p in a dtype of its own: what is computed of it is rounded to the result's."""
     own = dtypes.to_inexact_dtype(dtypes.canonicalize_dtype(get_aval(p).dtype))
     return as_array(p, own)
 
 
 @on_key("shape", "dtype")
-def _generalized_normal(key: KeyLike, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _generalized_normal(key: KeyLike, p: Array, *, shape: tuple[int, ...], dtype: DType) -> Array:
     return _generalized_normal_floats(key, _exponent(p), shape, dtype)
 
 
@@ -536,7 +536,7 @@ def _require_scalar(name: str, p: ArrayLike) -> None:
 
 
 @on_key("shape", "dtype")
-def _ball(key: KeyLike, p: Value, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _ball(key: KeyLike, p: Array, *, shape: tuple[int, ...], dtype: DType) -> Array:
     direction_key, radius_key = split_traced(key)
     p = _exponent(p)
     inverse = 1 / p

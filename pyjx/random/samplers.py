@@ -211,8 +211,8 @@ def _unit_floats(key: KeyLike, shape: tuple[int, ...], dtype: DType, fused: bool
         bits = lax.convert_element_type(bits, uint)
     one = np.asarray(1, dtype).view(uint)[()]
     bits = lax.shift_right_logical(bits, constant(drawn - mantissa, uint))
-    floats = lax.bitcast_convert_type(bits | one, dtype)
-    return floats - 1
+    floats = lax.bitcast_convert_type(lax.bitwise_or(bits, one), dtype)
+    return lax.sub(floats, constant(1, dtype))
 
 
 def uniform_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike, low: ArrayLike,
@@ -232,7 +232,7 @@ def _affine(u: Value, scale: Value, offset: Value) -> Array:
         if not broadcasts_to(get_aval(x).shape, shape):
             raise TypeError("mul got incompatible shapes for broadcasting: "
                             f"{shape}, {get_aval(x).shape}.")
-    return u * _over(scale, shape) + _over(offset, shape)
+    return lax.add(lax.mul(u, _over(scale, shape)), _over(offset, shape))
 
 
 def _over(x: Value, shape: tuple[int, ...]) -> Any:
@@ -326,7 +326,7 @@ def _scaled_normal(key: KeyLike, scale: Value, *, shape: tuple[int, ...], dtype:
     scale = lax.convert_element_type(scale, dtype)
     if dtypes.issubdtype(dtype, np.complexfloating):
         return normal_floats(key, shape, dtype) * scale
-    root = lax.full_like(scale, math.sqrt(2)) * scale
+    root = lax.mul(lax.full_like(scale, math.sqrt(2)), scale)
     return root * lax.erf_inv(_symmetric_floats(key, shape, dtype))
 
 
@@ -399,7 +399,7 @@ def _integer(x: Value) -> Any:
 def _above(x: Value, limit: int) -> Array:
     """Whether integers are greater than one that their dtype may not reach."""
     info = dtypes.iinfo(get_aval(x).dtype)
-    return x > lax.full_like(x, min(limit, int(info.max)))
+    return lax.gt(x, lax.full_like(x, min(limit, int(info.max))))
 
 
 def integers(key: KeyLike, shape: tuple[int, ...], low: ArrayLike, high: ArrayLike,
@@ -422,16 +422,16 @@ def integers(key: KeyLike, shape: tuple[int, ...], low: ArrayLike, high: ArrayLi
     low, high, beyond = [stretch(x, size) for x in (low, high, beyond)]
     uint = _UINTS[width]
     one = lax.full(size, 1, uint)
-    span = lax.convert_element_type(high - low, uint)
-    span = lax.select_n(high <= low, span, one)
-    span = lax.select_n(beyond & (high > low), span, span + one)
+    span = lax.convert_element_type(lax.sub(high, low), uint)
+    span = lax.select_n(lax.le(high, low), span, one)
+    span = lax.select_n(lax.bitwise_and(beyond, lax.gt(high, low)), span, lax.add(span, one))
     half = lax.rem(lax.full(size, 2 ** (width // 2), uint), span)
-    scale = lax.rem(half * half, span)
+    scale = lax.rem(lax.mul(half, half), span)
     low, span, scale = [stretch(x, shape) for x in (low, span, scale)]
     w0, w1 = [draw_bits(k, width, shape, True)
               for k in split_traced(key)]
-    number = lax.rem(w0, span) * scale + lax.rem(w1, span)
-    return low + lax.convert_element_type(lax.rem(number, span), dtype)
+    number = lax.add(lax.mul(lax.rem(w0, span), scale), lax.rem(w1, span))
+    return lax.add(low, lax.convert_element_type(lax.rem(number, span), dtype))
 
 
 @on_key("shape", "dtype")

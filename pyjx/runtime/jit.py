@@ -623,10 +623,6 @@ def clear_caches() -> None:
     bounded.clear_all()
     programs.clear()
     jaxlib_api.collect_garbage()
-    _return_memory()
-
-
-def _return_memory() -> None:
-    """Give the memory of what went back to the system; what stayed lies scattered among it."""
+    # The memory of what went goes back to the system; what stayed lies scattered among it.
     with suppress(AttributeError, OSError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)

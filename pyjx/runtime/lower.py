@@ -29,9 +29,9 @@ from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
 from pyjx.monitoring import timed
 from pyjx.runtime import ledger
-from pyjx.runtime.constraints import types_as_constraints, with_open_results
 from pyjx.runtime.dumps import dump
 from pyjx.runtime.placement import Placement
+from pyjx.runtime.typed_shardings import types_as_constraints, with_open_results
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
