@@ -341,6 +341,9 @@ def make_user_context(default_value: Any = None) -> LocalState:
     Args:
       default_value: hashable, the value outside of any context.
 
+    Raises:
+      TypeError: it cannot be hashed.
+
     >>> import pyjx as jax
     >>> context = jax.make_user_context(0)
     >>> with context(1):
@@ -348,6 +351,7 @@ def make_user_context(default_value: Any = None) -> LocalState:
     ...
     1
     """
+    hash(default_value)  # here, as every call would fail
     return LocalState("user_context", default_value, in_jit_key=True, in_trace_context=True)
 
 

@@ -312,6 +312,33 @@ def test_mistakes_of_arguments(call: Any, words: str) -> None:
     assert words in mistake(call)
 
 
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: jnp.trace(X, offset=1.5), "trace: offset must be a scalar integer"),
+    (lambda: jnp.diagonal(X, offset=1.5), "diagonal: offset must be an integer, got 1.5"),
+    (lambda: jnp.diagonal(X, 0, "x"), "diagonal: axis1 must be an integer, got 'x'"),
+    (lambda: jnp.diagflat(V, 1.5), "diagflat: k must be an integer, got 1.5 ("),
+    (lambda: jnp.tile(X, 1.5), "tile: reps must be an integer or a sequence of integers, got 1.5"),
+    (lambda: jax.jit(lambda x: jnp.tile(x, 1.5))(X), "tile: reps must be an integer or a sequence"),
+    (lambda: jnp.repeat(X, 1.5), "repeat: repeats cannot be 1.5 ("),
+    (lambda: jnp.linalg.matrix_power(X, 1.5), "matrix_power: n must be an integer, got 1.5 ("),
+    (lambda: jnp.histogram2d(V, V, 1.5), "histogram2d: bins must be an integer, got 1.5"),
+    (lambda: jnp.cov(X, fweights="x"), "got <class 'str'> at position 1, fweights."),
+    (lambda: jnp.array_str(X, max_line_width="x"), "max_line_width must be an integer or None"),
+    (lambda: nn.initializers.uniform("x")(KEY, (2,)), "uniform: scale must be an array, got 'x'"),
+    (lambda: X.transpose("x"), "Array.transpose: args cannot be ('x',) ("),
+    (lambda: X.reshape(1.5), "The call was Array.reshape(1.5)."),
+    (lambda: jnp.unwrap(V, jnp.ones(2)), "unwrap got incompatible shapes for broadcasting: (3,)"),
+    (lambda: jnp.trim_zeros(V, 1), "trim_zeros: trim must be a string, got 1 ("),
+    (lambda: jnp.empty(3, dtype={"k": 1}), "Cannot interpret {'k': 1} as a data type in empty"),
+    (lambda: jax.vmap(lambda x: x, axis_name=["a"])(V), "vmap: axis_name must be an AxisName"),
+    (lambda: jax.vjp(twice, X, 2, saveable_args="x"), "saveable_args must be a tree of bools"),
+    (lambda: jax.make_user_context([]), "make_user_context: default_value cannot be [] ("),
+])
+def test_what_inner_functions_and_python_refuse_is_told_of_the_argument(
+        call: Any, words: str) -> None:
+    assert words in mistake(call)
+
+
 def test_arguments_that_are_no_arrays_have_one_cure() -> None:
     class Config:
         pass

@@ -181,7 +181,7 @@ FACTS = {
               "call_notes._dtype_name",
     "files": "naming._statement_at naming._statements stand_ins.modules",
     "texts": "document.signature quantities.hlo_arrays quantities.tensors",
-    "the library": "operations._options call_notes._changed_names documentation._entry "
+    "the library": "operations._options documentation._entry "
                    "normal._weideman coefficients._shortened",
 }
 

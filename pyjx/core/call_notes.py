@@ -8,18 +8,30 @@ import re
 import reprlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dis import get_instructions
+from contextlib import suppress
 from enum import Enum
-from functools import cache, lru_cache
-from inspect import signature
-from itertools import islice, takewhile
-from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from functools import lru_cache
+from inspect import Parameter, signature
+from itertools import islice
+from types import FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.frames import is_internal, tracebacks_of
+from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
+from pyjx.core.users_calls import (
+    UNKNOWN,
+    Call,
+    arguments_at,
+    call_in,
+    call_with,
+    callee,
+    function_of,
+    public_name,
+    told,
+)
 from pyjx.core.value_texts import shortened, shortened_text, without_addresses
+from pyjx.guards import is_guarded
 from pyjx.lazy import deferred
 from pyjx.not_yet import hint
 
@@ -28,70 +40,79 @@ difflib = deferred("difflib")  # for errors alone
 _NOTE = "The call was"
 
 
-def public_name(fun: Any) -> str | None:
-    """What users call a function of a module by; None for what has no such name: operators,
-    methods, functions within functions, other callables."""
-    name = getattr(fun, "__name__", None)
-    public = isinstance(name, str) and name.isidentifier() and not name.startswith("_")
-    return name if public and getattr(fun, "__qualname__", name) == name else None
+def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Tell an error of the function `fun`, which was called with these arguments and calls this in
+    an `except` clause, in words of the user's call, and show that where they do not name it.
 
-
-def note_call(exc: Exception, name: str | None, args: Sequence[Any], kwargs: Mapping[str, Any]
-              ) -> None:
-    """Show the user's call on an error of the function `name`, which was called with these
-    arguments and calls this in an `except` clause.
-
-    A function of the library that had called it is shown in its place. There is no note where the
-    message names the function, or where a function of the user's, or of another package, was
-    running. Whatever goes wrong here, the error stays as it was.
+    A function of the library that had called it is told of in its place. There is no note where a
+    function of the user's, or of another package, was running. Whatever goes wrong here, the error
+    stays as it was.
     """
     caller = sys._getframe(1).f_back
     try:
         frame = _outermost_internal(caller)
-        fun = None if frame is None else _function_of(frame) or _class_of(frame)
-        if frame is not None:
-            name = None if _is_of_commands(frame) else public_name(fun)
-        if name is not None:
-            _name_called(exc, name, frame is not None)
-        if name is not None and not _users_function_ran(exc) and not _tells(exc, name):
-            given = _by_position_and_name(args, kwargs) if frame is None else _given_to(fun, frame)
-            exc.add_note(f"{_NOTE} {name}({', '.join(given)}).")
+        if frame is None:
+            call = call_with(fun, args, kwargs)
+        else:  # what is guarded does this as the error leaves it
+            call = None if fun is not None and is_guarded(frame.f_code) else call_in(frame)
+        if call is None:
+            return
+        if _users_function_ran(exc):
+            _name_called(exc, call, frame is not None)
+            return
+        text = None if hasattr(exc, "_is_told") else told(exc, call, list(tracebacks_of(exc)))
+        if text is not None:
+            _say(exc, text)
+            exc._is_told = True  # type: ignore[attr-defined]
+        renamed = text is None and _name_called(exc, call, frame is not None)
+        if renamed or not _tells(exc, call.name):
+            shown = _by_position_and_name(args, kwargs) if frame is None else _as_given(call)
+            exc.add_note(f"{_NOTE} {call.name}({', '.join(shown)}).")
     except Exception:  # of a name or an argument whose class raises as it is looked at
         pass
 
 
+def _say(exc: Exception, text: str) -> None:
+    exc.args = (text,)
+    if hasattr(exc, "_msg"):  # NumPy's AxisError
+        exc._msg = text
+
+
 aliases: dict[str, str] = {}  # functions with two names: the other one, which messages have
-_LEADING = re.compile(r"((?:jnp\.|jax\.[a-z.]+\.)?)(\w+)(?=[: ])")
+_LEADING = re.compile(r"((?:jnp\.|jax\.[a-z.]+\.)?)(\w+)(:? (?:(?:got|requires) )?)")
 _OPERATIONS = ("pyjx.lax.", "pyjx.engine.", "pyjx.core.")  # programs match on their names
 
 
-def _name_called(exc: Exception, name: str, called: bool) -> None:
-    """Let a message that begins with another public function begin with `name`, which the user
+def _name_called(exc: Exception, call: Call, called: bool) -> bool:
+    """Let a message that begins with another public function begin with the one that the user
     called, and which called the other one. Whether the traceback begins below it is `called`."""
-    message = exc.args[0] if len(exc.args) == 1 else None
-    if not isinstance(message, str):
-        return
-    found = _LEADING.match(message)
-    if found is None or found[2] == name:
-        return
-    if found[2] == aliases.get(name):
-        exc.args = (f"{found[1]}{name}{message[found.end():]}",)
-        return
-    for tb in tracebacks_of(exc):
+    name = call.name
+    message = getattr(exc, "_msg", exc.args[0] if len(exc.args) == 1 else None)
+    found = _LEADING.match(message) if isinstance(message, str) else None
+    if found is None or found[2] == name or found[2] in call.parameters:
+        return False
+    other = found[2] == aliases.get(name)
+    for tb in () if other else tracebacks_of(exc):
         frame = tb.tb_frame
         code = frame.f_code
         if not is_internal(code.co_filename):
-            return
+            break
         if code.co_name == name:
             called = True
-        elif called and code.co_name == found[2] and public_name(_function_of(frame)) and not str(
-                frame.f_globals.get("__name__")).startswith(_OPERATIONS):
-            exc.args = (f"{found[1]}{name}{message[found.end():]}",)
-            return
+        other = called and (found[3] == ": " or not str(
+            frame.f_globals.get("__name__")).startswith(_OPERATIONS)) and (
+                found[2] in code.co_names if found[3] != " " and code.co_name != found[2]
+                else public_name(function_of(frame)) == found[2])
+        if other:
+            break
+    if other:
+        _say(exc, f"{found[1]}{name}{str(message)[found.end(2):]}")
+    return other
 
 
 def _users_function_ran(exc: Exception) -> bool:
-    return not all([is_internal(tb.tb_frame.f_code.co_filename) for tb in tracebacks_of(exc)])
+    files = [tb.tb_frame.f_code.co_filename for tb in tracebacks_of(exc)]
+    return not all([is_internal(file) or is_of_foundation(file) for file in files])
 
 
 def _outermost_internal(frame: FrameType | None) -> FrameType | None:
@@ -101,25 +122,6 @@ def _outermost_internal(frame: FrameType | None) -> FrameType | None:
     while frame is not None and is_internal(frame.f_code.co_filename):
         found, frame = frame, frame.f_back
     return found
-
-
-def _is_of_commands(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).startswith(("emit_hlo", "pyjx.cli"))
-
-
-def _function_of(frame: FrameType) -> Any:
-    """The function of its module that runs in the frame; None if it is no such one."""
-    code = frame.f_code
-    fun = frame.f_globals.get(code.co_name)
-    while fun is not None and getattr(fun, "__code__", None) is not code:
-        fun = getattr(fun, "__wrapped__", None)
-    return fun
-
-
-def _class_of(frame: FrameType) -> Any:
-    """The class of this package of which an object is being made."""
-    made = type(frame.f_locals.get("self")) if frame.f_code.co_name == "__init__" else type(None)
-    return made if made.__module__.startswith("pyjx.") else None
 
 
 def _tells(exc: Exception, name: str) -> bool:
@@ -134,38 +136,20 @@ def _tells(exc: Exception, name: str) -> bool:
 _GIVEN = re.compile(r"\bgot\b|[(\[='\"]|\d, ")  # what a message shows what came by
 
 
-def _given_to(fun: Any, frame: FrameType) -> list[str]:
-    """What the function was called with, as far as its frame still tells: `...` stands for what its
-    body has stored to since, and what is the default is left out."""
-    known, changed = frame.f_locals, _changed_names(frame.f_code)
-    parameters = signature(fun).parameters.values()
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+def _as_given(call: Call) -> list[str]:
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in call.parameters.values())
     shown: list[str] = []
-    complete = True
-    for p in parameters:
-        x: Any = known.get(p.name)
-        rebound = p.name in changed
-        if rebound and (p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)):
-            complete = False
-        elif p.kind is p.VAR_POSITIONAL:
+    for name, x in call.given.items():
+        kind = call.parameters[name].kind if call.parameters else Parameter.KEYWORD_ONLY
+        if kind is Parameter.VAR_POSITIONAL:
             shown += _by_position_and_name(x, {})
-        elif p.kind is p.VAR_KEYWORD:
+        elif kind is Parameter.VAR_KEYWORD:
             shown += _by_position_and_name((), x)
-        elif rebound or x is not p.default:
-            unnamed = p.kind is p.POSITIONAL_ONLY or (variadic and p.kind is not p.KEYWORD_ONLY)
-            shown.append(("" if unnamed else f"{p.name}=") + ("..." if rebound else _shown(x)))
-    return shown if complete else [*shown, "..."]
-
-
-@cache
-def _changed_names(code: CodeType) -> frozenset[str]:
-    """The variables that a function stores to, or deletes."""
-    found: set[str] = set()
-    for instruction in get_instructions(code):
-        if instruction.opname.startswith(("STORE_FAST", "STORE_DEREF", "DELETE_FAST")):
-            of = instruction.argval  # Python 3.13 has instructions of two variables
-            found.update(of if isinstance(of, tuple) else (of,))
-    return frozenset(found)
+        else:
+            unnamed = kind is Parameter.POSITIONAL_ONLY or (
+                variadic and kind is not Parameter.KEYWORD_ONLY)
+            shown.append(("" if unnamed else f"{name}=") + _shown(x))
+    return shown if call.complete else [*shown, "..."]
 
 
 def _by_position_and_name(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
@@ -224,6 +208,9 @@ def complete(exc: Exception) -> None:
         text = f"{refused[1]}(): expected {refused[2]}, got {refused[3]}"
     elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
         said, kind, value = unhashable.groups()
+        if is_internal(last.tb_frame.f_code.co_filename):
+            exc.args = (f"unhashable type: {kind!r}",)
+            return
         if kind.endswith("Tracer"):
             said = said.replace(f"an object of type <class '{kind}'>", "a traced value")
         text = f"{said}{shortened_text(without_addresses(value))}.\n{_called(last)}{hashable(kind)}"
@@ -363,24 +350,9 @@ def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
             yield from _unsorted(y, depth + 1)
 
 
-def _callee(last: TracebackType) -> tuple[list[str], Any]:
-    """The names of what a line calls, up to the first bracket, and what the first one stands for.
-    They are read in the code, as there is no source of what a shell is given."""
-    frame = last.tb_frame
-    starts = [(line, column) for line, _, column, _ in frame.f_code.co_positions()]
-    start = starts[last.tb_lasti // 2]
-    begun = [i for i in get_instructions(frame.f_code)
-             if starts[i.offset // 2] == start and i.opname != "PUSH_NULL"]
-    names = [i.argval for i in takewhile(
-        lambda i: i.opname.startswith("LOAD_") and isinstance(i.argval, str), begun)]
-    if start[1] is None or not names:
-        return [], None
-    return names, frame.f_locals.get(names[0], frame.f_globals.get(names[0]))
-
-
 def _value_called(last: TracebackType) -> tuple[str, Any]:
     """What a line calls, as it is written there, and its value."""
-    names, value = _callee(last)
+    names, value = callee(last)
     for name in names[1:]:
         value = getattr(value, name, None)
     return ".".join(names), value
@@ -390,19 +362,26 @@ def _is_ours(last: TracebackType) -> bool:
     """Whether a call that failed is one of this package's, or of what begins with its name."""
     if is_internal(last.tb_frame.f_code.co_filename):
         return True
-    value = _callee(last)[1]
+    value = callee(last)[1]
     place = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
     return str(place).partition(".")[0] in ("pyjx", "jax", "jaxlib")
 
 
 def _called(last: TracebackType) -> str:
-    """The jitted function that a line calls, and its static arguments; empty if that is unclear."""
+    """The jitted function that a line calls, its static arguments, and which of them cannot be
+    hashed; empty if that is unclear."""
     name, value = _value_called(last)
     state: Any = getattr(value, "__getstate__", dict)()
     if not isinstance(state, dict) or "static_argnames" not in state:
         return ""
-    static = ", ".join(state["static_argnames"])
-    return f"It was given to {name}, whose static arguments are: {static}. "
+    static, given = state["static_argnames"], {}
+    with suppress(TypeError):
+        args, kwargs = arguments_at(last.tb_frame, last.tb_lasti) or ([], {})
+        given = signature(value).bind_partial(*args, **kwargs).arguments
+    by = [p for p in static if p in given and (
+        given[p] is UNKNOWN or getattr(type(given[p]), "__hash__", None) is None)]
+    argument = f" as {by[0]}" if len(by) == 1 else ""
+    return f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. "
 
 
 # -- values ----------------------------------------------------------------------------------------
@@ -417,6 +396,8 @@ def _shown(x: Any, depth: int = 0) -> str:
     name, else its class alone. Neither elements of arrays nor anybody's `__repr__` are asked for.
     """
     kind = type(x)
+    if x is UNKNOWN:
+        return "..."
     if kind in _PLAIN:
         return reprlib.repr(x)
     if kind in (list, tuple, dict):

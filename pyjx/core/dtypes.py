@@ -18,6 +18,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import warn
+from pyjx.core.value_texts import shortened
 
 DType = Any  # np.dtype, or an ExtendedDType
 Node = Any  # np.dtype, or int, float, complex for the weak types
@@ -386,13 +387,16 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         numeric = _native(dtype)
     except TypeError as error:
         where = f" in {fun_name}" if fun_name else ""
+        text = str(error)
+        if "data type" not in text and "dtype" not in text:  # NumPy may take it for a structure
+            text = f"Cannot interpret {shortened(dtype)} as a data type"
         if type(dtype) is int and fun_name in ("zeros", "ones", "empty"):
             where += (". If it is a dimension, give the shape as one tuple, as in "
                       f"{fun_name}((2, {dtype}))")
         elif type(dtype) is int and fun_name:
             where += (f". {fun_name} takes a dtype there, such as 'float32'; give what else it "
                       "takes by keyword, and a shape as one tuple")
-        raise TypeError(f"{error}{where}") from None
+        raise TypeError(f"{text}{where}") from None
     if numeric not in all_dtypes and numeric != float0:
         where = f" in {fun_name}" if fun_name else ""
         raise TypeError("JAX only supports number, bool, and string dtypes, got dtype "

@@ -57,17 +57,9 @@ def as_truncated_int(function: str, argument: str, value: Any) -> Any:
     """
     if isinstance(value, SymbolicDim):
         return value
-    wanted = f"{function}: {argument} must be a number"
     if isinstance(value, (str, bytes)):  # which Python would read
-        raise TypeError(f"{wanted}, got {shortened(value)}")
-    try:
-        return int(value)
-    except TypeError as error:
-        _refuse(f"{wanted}, got {shortened(value)}", error)
-    except OverflowError as error:
-        raise OverflowError(f"{wanted}, got {shortened(value)}: {error}") from None
-    except ValueError as error:
-        raise ValueError(f"{wanted}, got {shortened(value)}: {error}") from None
+        raise TypeError(f"{function}: {argument} must be a number, got {shortened(value)}")
+    return int(value)
 
 
 def as_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:

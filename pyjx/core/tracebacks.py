@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from opcode import opmap
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -28,14 +29,22 @@ _put = BaseException.__setattr__  # classes of users' errors may refuse it, or d
 def leave_guarded(exc: Exception) -> None:
     """What the handler of a public function does (`pyjx.guards`), as it is left by `exc`: this then
     shows the user's frames only. What exactly happens to the other frames is up to the flag
-    `jax_traceback_filtering`. Of guarded functions in each other only the outermost one acts."""
+    `jax_traceback_filtering`. Of guarded functions in each other the outermost one acts; what a
+    function of the user's calls that is traced is told of there, too."""
     tb = exc.__traceback__
     if (isinstance(exc, AttributeError) and tb is not None and tb.tb_next is None
+            and tb.tb_frame.f_code.co_code[tb.tb_lasti] == opmap["RAISE_VARARGS"]
             and _filtering_mode() == "quiet_remove_frames"):
         _put(exc, "__traceback__", None)  # at once, as `hasattr` asks so, too
-    elif not _is_within(sys._getframe(2).f_back):  # what called the function
-        _advise(exc)
-        note_call(exc, None, (), {})
+        return
+    frame = sys._getframe(2).f_back  # what called the function
+    while frame is not None and is_internal(frame.f_code.co_filename):
+        if is_guarded(frame.f_code):
+            return
+        frame = frame.f_back
+    _advise(exc)
+    note_call(exc, None, (), {})
+    if not _is_within(frame):
         filter_exception(exc)
 
 

@@ -327,13 +327,9 @@ approx_top_k_p.define(jvp=_choice_jvp(
 def _approx(operand: Value, is_max_k: bool, k: int, reduction_dimension: int, recall_target: float,
             reduction_input_size_override: int, aggregate_to_topk: bool) -> list[Any]:
     name = "approx_max_k" if is_max_k else "approx_min_k"
-    try:
-        recall = float(recall_target)
-    except ValueError as error:
-        raise ValueError(f"{name}: recall_target must be a number: {error}") from None
     values, indices = approx_top_k_p.bind(
         _operand(name, operand), aggregate_to_topk=bool(aggregate_to_topk), is_max_k=is_max_k,
-        k=as_int(name, "k", k), recall_target=recall,
+        k=as_int(name, "k", k), recall_target=float(recall_target),
         reduction_dimension=as_int(name, "reduction_dimension", reduction_dimension),
         reduction_input_size_override=as_int(
             name, "reduction_input_size_override", reduction_input_size_override),

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from pyjx.core.array_type import ArrayLike
-from pyjx.core.call_notes import aliases, note_call, public_name
+from pyjx.core.call_notes import aliases, note_call
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.errors import ConcretizationTypeError, TracerIntegerConversionError
 from pyjx.guards import guard
@@ -48,7 +48,6 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
     if not static_argnames:
         return compiled
     positions, names = argument_sets(body, None, static_argnames)
-    name = public_name(body)
 
     @functools.wraps(body)
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -75,7 +74,7 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
         except Exception as error:
             if (given := as_arrays(args, kwargs)) is not None:
                 return function(*given[0], **given[1])
-            note_call(error, name, args, kwargs)
+            note_call(error, body, args, kwargs)
             if isinstance(error, (ConcretizationTypeError, TracerIntegerConversionError)):
                 _note_static(error, body, positions, names, args, kwargs)
             raise

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.call_notes import note_call, public_name
+from pyjx.core.call_notes import note_call
 from pyjx.core.nested import all_eqns
 from pyjx.core.options import Inline
 from pyjx.core.scalars import int_fits
@@ -61,7 +61,6 @@ def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
     positions, names = argument_sets(fun, static_argnums, static_argnames)
     spec = JitSpec(fun, _options(positions, names), is_operation=True)
     compiled_miss = spec.miss
-    name = public_name(fun)
     known = _is_tree_of_arrays if trees else _is_array_or_list if lists else _is_array
     is_traced = _is_traced_tree if trees else _is_tracer
 
@@ -109,7 +108,7 @@ def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
         except Exception as error:
             if (given := as_arrays(args, kwargs)) is not None:
                 return miss(*given[0], **given[1])
-            note_call(error, name, args, kwargs)
+            note_call(error, fun, args, kwargs)
             raise
 
     return pjit_callable(spec, miss, fun)

@@ -116,6 +116,8 @@ def prefix_of_bools(name: str, prefix: Any, primals: Any) -> list[bool]:
     """One bool for each leaf of `primals`. Containers of `prefix` count by their length only."""
     if isinstance(prefix, bool):
         return [prefix] * flatten(primals)[1].num_leaves
+    if isinstance(prefix, str):  # whose parts are strings again
+        raise TypeError(f"vjp: {name} must be a tree of bools, got {prefix!r}")
     children = flatten(primals, lambda x: x is not primals)[0]
     entries = list(prefix.values()) if isinstance(prefix, dict) else list(prefix)
     if len(entries) != len(children):

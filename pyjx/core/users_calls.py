@@ -1,0 +1,394 @@
+"""The call of the user's that an error came of, read from frames and their code: what was called,
+what was given, and which argument the error is about that Python itself, or a function within the
+one that was called, raises in words of its own."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dis import Instruction, get_instructions, hasjrel, stack_effect
+from inspect import Parameter, Signature, signature
+from itertools import takewhile
+from opcode import opmap
+from operator import is_
+from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyjx.core.bounded import BoundedDict
+from pyjx.core.frames import is_internal
+from pyjx.core.value_texts import shortened
+
+
+class Call(NamedTuple):
+    """What the user called, and gave it."""
+
+    name: str
+    code: CodeType
+    annotations: Mapping[str, Any]
+    parameters: Mapping[str, Parameter]
+    given: dict[str, Any]  # by parameter; UNKNOWN where the value is lost
+    complete: bool = True  # whether that is all
+
+    def holders(self, x: Any, body: Mapping[str, Any]) -> list[str]:
+        """The parameters that were given this object, or a container that holds it."""
+        return [p for p, value in self.given.items() if any([
+            _holds(v, x, 2) for v in (value, body.get(p, UNKNOWN))])]
+
+
+def public_name(fun: Any) -> str | None:
+    """What users call a function of a module by; None for what has no such name: operators,
+    methods, functions within functions, other callables."""
+    name = getattr(fun, "__name__", None)
+    public = isinstance(name, str) and name.isidentifier() and not name.startswith("_")
+    return name if public and getattr(fun, "__qualname__", name) == name else None
+
+
+def call_with(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call | None:
+    """The call of a function with these arguments; None where it has no public name."""
+    name, own = public_name(fun), signature(fun)
+    return None if name is None else Call(
+        name, fun.__code__, fun.__annotations__, own.parameters,
+        own.bind(*args, **kwargs).arguments)
+
+
+def call_in(frame: FrameType) -> Call | None:
+    """The call of a public function, of a class, of a method, or of a function that a public one
+    makes, which runs in a frame."""
+    code, known = frame.f_code, frame.f_locals
+    fun = function_of(frame) or _class_of(frame)
+    name = public_name(fun)
+    if _is_of_commands(frame):
+        return None
+    if name is None:
+        of = known.get(code.co_varnames[0]) if code.co_argcount else None
+        found = {name: (cls, getattr(member, "__func__", member))
+                 for cls in (of if isinstance(of, type) else type(of)).__mro__[::-1]
+                 for name, member in list(vars(cls).items()) if name[0] != "_"
+                 and getattr(getattr(member, "__func__", member), "__code__", None) is code}
+        if len(found) == 1:
+            ((method, (cls, fun)),) = found.items()
+            if cls.__name__ in _ARRAYS or _is_listed(cls.__name__):
+                name = f"{_ARRAYS.get(cls.__name__, cls.__name__)}.{method}"
+    if name is not None:
+        parameters = dict(list(signature(fun).parameters.items())["." in name:])
+        body: Any = fun
+        if isinstance(fun, type):
+            body = vars(fun).get("__init__") or fun.__new__
+        return Call(name, code, body.__annotations__, parameters, *_given_to(parameters, frame))
+    owner, _, inner = code.co_qualname.partition(".<locals>.")
+    maker, owner = frame.f_globals.get(owner), owner.removeprefix("_")
+    if not (inner and isinstance(maker, FunctionType) and _is_listed(owner)):
+        return None
+    of_both = {**dict.fromkeys(code.co_varnames[:code.co_argcount]), **{
+        p.name: p.default for p in signature(maker).parameters.values()}}
+    given = {p: known[p] for p, default in of_both.items() if known.get(p) is not default}
+    return Call(owner, code, maker.__annotations__, {}, given, False)
+
+
+def _is_listed(name: str) -> bool:
+    return any([name in getattr(module, "__all__", ())
+                for path, module in list(sys.modules.items()) if path.startswith("pyjx")])
+
+
+_ARRAYS = {"ArrayImpl": "Array", "Tracer": "Array"}  # what users call them
+
+
+def _is_of_commands(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith(("emit_hlo", "pyjx.cli"))
+
+
+def function_of(frame: FrameType) -> Any:
+    """The function of its module that runs in the frame; None if it is no such one."""
+    code = frame.f_code
+    fun = frame.f_globals.get(code.co_name)
+    while fun is not None and getattr(fun, "__code__", None) is not code:
+        fun = getattr(fun, "__wrapped__", None)
+    return fun
+
+
+def _class_of(frame: FrameType) -> Any:
+    """The class of this package of which an object is being made."""
+    made: Any = type(None)
+    if frame.f_code.co_name in ("__init__", "__new__"):
+        made = frame.f_locals.get(frame.f_code.co_varnames[0])
+        made = made if isinstance(made, type) else type(made)
+    return made if made.__module__.startswith("pyjx.") else None
+
+
+def _given_to(parameters: Mapping[str, Parameter], frame: FrameType
+              ) -> tuple[dict[str, Any], bool]:
+    """What a function was called with, and whether that is all: what is read where the user calls
+    it, else what its frame still tells, without what is the default. `UNKNOWN` stands for what its
+    body has stored to since."""
+    known, changed = frame.f_locals, changed_names(frame)
+    read = None if frame.f_back is None else arguments_at(
+        frame.f_back, frame.f_back.f_lasti)
+    if read is not None:
+        try:
+            given = Signature([*parameters.values()]).bind(*read[0], **read[1]).arguments
+        except TypeError:  # what calls it is another function
+            given = {}
+        if given and all([p in changed or _may_be(x, known.get(p)) for p, x in given.items()]):
+            return {p: x if p in changed else known[p] for p, x in given.items()}, True
+    given, complete = {}, True
+    for p in parameters.values():
+        if p.name not in changed:
+            if known.get(p.name) is not p.default:
+                given[p.name] = known.get(p.name)
+        elif p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            given[p.name] = UNKNOWN
+        else:
+            complete = False
+    return given, complete
+
+
+def _may_be(read: Any, known: Any) -> bool:
+    """Whether what was read in the code that calls is what came."""
+    if type(read) is tuple and type(known) is tuple:
+        return len(read) == len(known) and all(map(_may_be, read, known))
+    if type(read) is dict and type(known) is dict:
+        return all([_may_be(x, known.get(name)) for name, x in read.items()])
+    return read is UNKNOWN or read is known or type(read) is type(known) is list
+
+
+# -- what code tells -------------------------------------------------------------------------------
+
+
+UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda _: "..."})()  # what an expression gave
+
+
+_read = BoundedDict(256, "instructions of functions that errors passed")  # programs provoke many
+
+
+def _instructions(code: CodeType) -> list[Instruction]:
+    key = code.co_filename, code  # which is equal to one of another file
+    found: list[Instruction] | None = _read.get(key)
+    if found is None:
+        found = _read[key] = list(get_instructions(code))
+    return found
+
+
+def arguments_at(frame: FrameType, at: int) -> tuple[list[Any], dict[str, Any]] | None:
+    """What the call at an offset of a frame gives, by position and by name: constants, variables
+    and what modules hold, and `UNKNOWN` for the results of other expressions. None where the call
+    is of no such form."""
+    before = [i for i in _instructions(frame.f_code) if i.offset <= at]
+    call = before.pop()
+    if call.opname not in ("CALL", "CALL_KW"):
+        return None
+    constants = frame.f_code.co_consts  # Python 3.11 does not look these up
+    names: tuple[str, ...] = before.pop().argval if call.opname == "CALL_KW" else ()
+    while before[-1].opname in ("PRECALL", "KW_NAMES"):
+        passed = before.pop()
+        names = constants[passed.arg or 0] if passed.opname == "KW_NAMES" else names
+    values: list[Any] = []
+    for _ in range(call.arg or 0):
+        needed, taken = 1, list[Instruction]()
+        while needed:
+            last = before.pop()
+            if last.opcode in hasjrel or last.is_jump_target:
+                return None  # there are branches
+            needed -= stack_effect(last.opcode, last.arg)
+            taken.insert(0, last)
+        values.insert(0, _value(taken, frame))
+    first = len(values) - len(names)
+    return values[:first], dict(zip(names, values[first:], strict=True))
+
+
+def _value(taken: list[Instruction], frame: FrameType) -> Any:
+    value = _loaded(taken[0], frame)
+    if taken[0].opname == "BUILD_LIST" and [i.opname for i in taken[1:]] == [
+            "LOAD_CONST", "LIST_EXTEND"]:
+        return list(taken[1].argval)
+    for i in taken[1:]:
+        value = getattr(value, i.argval, UNKNOWN) if i.opname == "LOAD_ATTR" and isinstance(
+            value, ModuleType) else UNKNOWN
+    return value
+
+
+def _loaded(i: Instruction, frame: FrameType) -> Any:
+    if i.opname == "LOAD_CONST":
+        return i.argval
+    scopes: tuple[dict[str, Any], ...] = ()
+    if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+        scopes = frame.f_globals, vars(builtins)
+    if i.opname.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_NAME")):
+        scopes = frame.f_locals, *scopes
+    return next((scope[i.argval] for scope in scopes if i.argval in scope), UNKNOWN)
+
+
+def operands(tb: TracebackType) -> dict[str, Any]:
+    """The variables in the expression that failed; those of its line where it has none."""
+    code, known = tb.tb_frame.f_code, tb.tb_frame.f_locals
+    places = list(code.co_positions())
+    first, last, column, end = places[tb.tb_lasti // 2]
+    for exact in (True, False):
+        names: dict[str, None] = {}
+        for i in _instructions(code):
+            line, end_line, at, to = places[i.offset // 2]
+            if line is None or first is None or i.opname[:5] != "LOAD_":
+                continue
+            if ((line, at or 0) >= (first, column or 0) and (end_line, to or 0) <= (last, end or 0)
+                    if exact else line == first):
+                loaded: Any = i.argval  # Python 3.13 has instructions of two variables
+                names.update(dict.fromkeys(loaded if isinstance(loaded, tuple) else (loaded,)))
+        found = {name: known[name] for name in names if isinstance(name, str) and name in known}
+        if found:
+            return found
+    return {}
+
+
+def changed_names(frame: FrameType) -> set[str]:
+    """The variables that a frame may have stored to, or deleted, on the way to where it is."""
+    at, found = frame.f_lasti, set[str]()
+    every = _instructions(frame.f_code)
+    ends = [i.offset for i in every if i.opname.startswith(("JUMP_BACKWARD", "POP_JUMP_BACKWARD"))
+            and i.argval <= at < i.offset]  # of loops that it is in
+    for i in every:
+        if i.offset < max([at, *ends]) and i.opname.startswith(
+                ("STORE_FAST", "STORE_DEREF", "DELETE_FAST")):
+            stored = i.argval  # as above
+            found.update(stored if isinstance(stored, tuple) else (stored,))
+    return found
+
+
+def callee(last: TracebackType) -> tuple[list[str], Any]:
+    """The names of what a line calls, up to the first bracket, and what the first one stands for.
+    They are read in the code, as there is no source of what a shell is given."""
+    frame = last.tb_frame
+    starts = [(line, column) for line, _, column, _ in frame.f_code.co_positions()]
+    start = starts[last.tb_lasti // 2]
+    begun = [i for i in _instructions(frame.f_code)
+             if starts[i.offset // 2] == start and i.opname != "PUSH_NULL"]
+    names = [i.argval for i in takewhile(
+        lambda i: i.opname.startswith("LOAD_") and isinstance(i.argval, str), begun)]
+    if start[1] is None or not names:
+        return [], None
+    return names, frame.f_locals.get(names[0], frame.f_globals.get(names[0]))
+
+
+# -- which argument it is about --------------------------------------------------------------------
+
+
+def _holds(value: Any, x: Any, depth: int) -> bool:
+    if value is x:
+        return value is not UNKNOWN
+    if type(x) is tuple and type(value) is list:  # made of a list
+        return len(x) == len(value) and all(map(is_, x, value))
+    if isinstance(x, np.generic):  # made of a number
+        return type(value) in (int, float, complex) and x.item() == value
+    if depth and type(value) in (list, tuple, dict):
+        return any([_holds(v, x, depth - 1)
+                    for v in list(value.values() if type(value) is dict else value)[:64]])
+    return False
+
+
+_BARE = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowError,
+         ZeroDivisionError)
+_POSITION = re.compile(r"(?:([\w.]+)(?= requires ))?(.*at position )\d+")
+_PYTHONS = re.compile(r"^'\w+' object (is|has|cannot) ")
+_OTHER_KINDS = ("NoneType", "function", "ndarray")
+_OF_CALLS = re.compile(r"\) (takes|missing|got an unexpected) ")  # which calls of functions get
+_SUBJECT = re.compile(r"(?:((?:[\w.]+\.)?)(\w+): )?([a-z_]\w*|[A-Z])(?= must )")
+
+
+def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None:
+    """The message in words of the call; None where it is so already, or nothing is known."""
+    message = exc.args[0] if len(exc.args) == 1 else None
+    if type(exc) not in _BARE or not (isinstance(message, str) or type(exc) is KeyError):
+        return None
+    text, last = str(message), tbs[-1]
+    code: CodeType = last.tb_frame.f_code
+    operation, argument = code.co_code[last.tb_lasti:last.tb_lasti + 2]
+    said = is_internal(code.co_filename) and operation == opmap["RAISE_VARARGS"] and (
+        argument > 0 and not _PYTHONS.search(text))  # it may raise again what Python has raised
+    position, subject = _POSITION.match(text), _SUBJECT.match(text)
+    if said and any([_names(text, p) for p in call.given]):
+        if subject and subject[3] in call.given and (subject[2] or call.name) != call.name:
+            return f"{subject[1]}{call.name}{text[subject.end(2):]}"
+        return None
+    if hasattr(exc, "_is_complete") or "\n" in text or (
+            not (position or subject) if said else _OF_CALLS.search(text)):
+        return None
+    about = _about(text, said, call, tbs)
+    if about is None:
+        return None
+    name, value = about
+    if said and position:
+        function = position[1] if (position[1] or "").endswith(call.name) else call.name
+        return (f"{function if position[1] else ''}{position[2]}{list(call.given).index(name)}, "
+                f"{name}{text[position.end():]}")
+    shown = shortened(value)
+    if said and subject and (subject[2] == call.name or re.search(
+            rf"got {re.escape(shown)}(?![\w,)\]}}])", text)):
+        return f"{subject[1] or ''}{call.name}: {name}{text[subject.end():]}"
+    if said and shown not in text:
+        return None
+    wanted = _wanted(call.annotations.get(name), value)
+    return f"{call.name}: {name} {wanted}{shown} ({text.removesuffix('.')})"
+
+
+def _names(text: str, parameter: str) -> bool:
+    """Whether a message names a parameter. One of a single letter is no word of its sentence."""
+    name = re.escape(parameter)
+    plain = rf"\b{name}\b" if len(parameter) > 1 else rf"\b{name}(?= must |=|: )|`{name}`"
+    return re.search(plain, text) is not None
+
+
+def _about(text: str, said: bool, call: Call, tbs: Sequence[TracebackType]
+           ) -> tuple[str, Any] | None:
+    """The argument that the innermost expression with one in it failed with, and what it was."""
+    own = next((tb.tb_frame for tb in tbs if tb.tb_frame.f_code is call.code), None)
+    body = own.f_locals if own is not None else {}
+    known = {*dir(builtins), *[type(x).__name__ for x in call.given.values()], *_OTHER_KINDS}
+    kinds = {*re.findall(r"'(?:[\w.]+\.)?([A-Za-z_]+?)_?\d*'", text)} & known  # NumPy's, too
+    for tb in reversed(tbs):
+        used = operands(tb)
+        found = {p: x for x in used.values() for p in call.holders(x, body)}
+        if tb.tb_frame is own:
+            found.update({p: used[p] for p in used if p in call.given})
+        if kinds:  # Python says of what type it is
+            found = {p: x for p, x in found.items() if said or type(x).__name__ in kinds}
+        if found:
+            p = next(iter(found))
+            value = call.given[p]
+            return (p, found[p] if value is UNKNOWN else value) if len(found) == 1 else None
+    of_kind = [(p, x) for p, x in call.given.items() if type(x).__name__ in kinds]
+    return of_kind[0] if len(of_kind) == 1 else None
+
+
+# -- what an argument must be ----------------------------------------------------------------------
+
+_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
+    "int": ("an integer", (int,)), "SupportsIndex": ("an integer", (int,)),
+    "float": ("a number", (int, float)), "complex": ("a number", (int, float, complex)),
+    "bool": ("True or False", (bool,)), "str": ("a string", (str,)),
+    "None": ("None", (type(None),)), "Sequence": ("a sequence", (list, tuple)),
+    "Iterable": ("a sequence", (list, tuple)), "tuple": ("a tuple", (tuple,)),
+    "list": ("a list", (list,)), "Mapping": ("a dictionary", (dict,)),
+    "dict": ("a dictionary", (dict,)), "Callable": ("a function", (FunctionType,)),
+    "Shape": ("a shape", (tuple,)), "Axes": ("an integer or a sequence of integers", ()),
+    "ArrayLike": ("an array", (int, float, complex)), "Array": ("an array", ()),
+    "DTypeLike": ("a dtype", (str, type)), "KeyLike": ("a key", ()),
+    "ShardingLike": ("a sharding", ()), "DeviceLike": ("a device", ()),
+}
+_ELEMENTS = {"int": " of integers", "SupportsIndex": " of integers", "str": " of strings",
+             "ArrayLike": " of arrays", "Array": " of arrays", "bool": " of bools"}
+_PART = re.compile(r"(\w+)(?:\[(\w*).*?\])?(?: \| |$)")  # of a type: its name, and of what it is
+
+
+def _wanted(annotation: Any, value: Any) -> str:
+    """What an argument must be, by its annotation; that it cannot be this where it is that."""
+    words: dict[str, None] = {}
+    for base, elements in _PART.findall(str(annotation)):
+        named, kinds = _TYPES.get(base, (f"a{'n' * (base[0] in 'AEIO')} {base}", ()))
+        if base in ("Any", "object", "Literal", "PyTree", type(value).__name__) or (
+                len(base) < 3 or type(value) in kinds or (not kinds and hasattr(value, "dtype"))):
+            return "cannot be "
+        words[named + _ELEMENTS.get(elements, "")] = None
+    *others, last = words
+    return f"must be {', '.join(others)}{' or ' * bool(others)}{last}, got "
