@@ -140,9 +140,10 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 11 for messages that name the argument.
 # 9 for budgets where loops hold loops, and in branches.
 # 22 for LAPACK without all of SciPy.
+# 297 for errors told of the user's argument, 1 more file(s).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 90_314),
-    (lambda: PATHS, 514),
+    (sources.code_lines, 90_611),
+    (lambda: PATHS, 515),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
