@@ -323,7 +323,8 @@ def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None
         return (f"{function if position[1] else ''}{position[2]}{list(call.given).index(name)}, "
                 f"{name}{text[position.end():]}")
     shown = shortened(value)
-    if said and subject and (subject[2] == call.name or re.search(
+    of_one = subject and subject[2] == call.name and subject[3][-1] != "s"
+    if said and subject and (of_one or re.search(
             rf"got {re.escape(shown)}(?![\w,)\]}}])", text)):
         return f"{subject[1] or ''}{call.name}: {name}{text[subject.end():]}"
     if said and shown not in text:
