@@ -141,8 +141,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 9 for budgets where loops hold loops, and in branches.
 # 22 for LAPACK without all of SciPy.
 # 297 for errors told of the user's argument, 1 more file(s).
+# 1 for errors told of the user's argument.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 90_611),
+    (sources.code_lines, 90_612),
     (lambda: PATHS, 515),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
