@@ -11,7 +11,7 @@ from lowering.builder import OF_TWO_BITS, Block, in_avals, out_aval
 from lowering.rules import rule
 from lowering.types import int_list, tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
-from pyjx.core.dimensions import max_dim
+from pyjx.core.integers import max_dim
 from pyjx.core.jaxpr import JaxprEqn
 
 

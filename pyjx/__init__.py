@@ -119,7 +119,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE "
             "unsafe_get_axis_names_DO_NOT_USE"
         ),
-        "pyjx.core.dimensions": "max_dim min_dim",
+        "pyjx.core.integers": "max_dim min_dim",
         "pyjx.core.dtypes": "primal_dtype_to_tangent_dtype=tangent_dtype",
         "pyjx.core.effects": "Effect Effects NamedAxisEffect no_effects",
         "pyjx.core.jaxpr": (

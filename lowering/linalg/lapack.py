@@ -24,7 +24,7 @@ from lowering.linalg.expanders import (
 )
 from lowering.rules import rule
 from pyjx.core.avals import ShapedArray
-from pyjx.core.dimensions import min_dim
+from pyjx.core.integers import min_dim
 from pyjx.core.jaxpr import JaxprEqn
 
 _PREFIX = {np.dtype(np.float32): "s", np.dtype(np.float64): "d", np.dtype(np.complex64): "c",

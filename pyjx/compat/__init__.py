@@ -51,7 +51,7 @@ MODULES = {
     "export.shape_poly": "pyjx.export",
     "ffi": "pyjx.ffi",
     "flatten_util": "pyjx.flatten_util",
-    "flattree": "pyjx.compat.trees",
+    "flattree": "pyjx.compat.callables",
     "image.scale": "pyjx.image",
     "interpreters": "pyjx.interpreters",
     **dict.fromkeys(("lax", *[f"lax.{name}" for name in (
@@ -120,10 +120,10 @@ MODULES = {
                       "pyjx.core.frames:register_exclusion,_exclude_paths=excluded",
     "tree": "pyjx.tree",
     "tree_util": "pyjx.tree_util pyjx.tree_util:tracing_registry=default_registry "
-                 "pyjx.compat.trees:_registry,default_registry,none_leaf_registry",
+                 "pyjx.compat.callables:_registry,default_registry,none_leaf_registry",
     "typing": "pyjx.core.array_type",
     "util": "pyjx.compat.callables",
-    "xla_bridge": "pyjx.compat.clients pyjx",
+    "xla_bridge": "pyjx.compat.devices pyjx",
 }
 
 

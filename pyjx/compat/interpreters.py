@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from pyjx import version
+from pyjx.compat.callables import nones, pack
 from pyjx.compat.given_members import bind_with_trace
-from pyjx.compat.trees import nones, pack
 from pyjx.core import trace as core_trace
 from pyjx.core.primitive import Primitive
 from pyjx.lax.loops import while_p

@@ -16,8 +16,8 @@ from pyjx.compat.contexts import trace_ctx as trace_ctx
 from pyjx.compat.contexts import unsafe_am_i_under_a_jit_DO_NOT_USE as unsafe_am_i_under_a_jit_DO_NOT_USE
 from pyjx.compat.contexts import unsafe_am_i_under_a_vmap_DO_NOT_USE as unsafe_am_i_under_a_vmap_DO_NOT_USE
 from pyjx.compat.contexts import unsafe_get_axis_names_DO_NOT_USE as unsafe_get_axis_names_DO_NOT_USE
-from pyjx.core.dimensions import max_dim as max_dim
-from pyjx.core.dimensions import min_dim as min_dim
+from pyjx.core.integers import max_dim as max_dim
+from pyjx.core.integers import min_dim as min_dim
 from pyjx.core.dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
 from pyjx.core.effects import Effect as Effect
 from pyjx.core.effects import Effects as Effects

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.linearity import APART
+from pyjx.core.arithmetic import APART
 from pyjx.core.places import Place
 from pyjx.core.specs import NO_AXES, Axes, ManualAxisType, PartitionSpec, axes_of
 from pyjx.errors import ShardingTypeError

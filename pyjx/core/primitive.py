@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from pyjx import configuration
+from pyjx.core.arithmetic import NOWHERE, TOGETHER, Linearity
 from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
 from pyjx.core.bounded import BoundedDict, clear_all
 from pyjx.core.effects import Effects, no_effects
 from pyjx.core.explicit import joined_results
 from pyjx.core.forbidden import no_collectives
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
-from pyjx.core.linearity import NOWHERE, TOGETHER, Linearity
 from pyjx.core.named_axes import trace_of_axes
 from pyjx.core.open_sums import INSIDE, checked_agreement
 from pyjx.core.places import HERE, UNIFORM
@@ -116,7 +116,7 @@ class Primitive:
     Args:
       name: what jaxprs print, and the key of the lowering rule.
       multiple_results: results are a sequence; else there is one result.
-      linear: in which operands it is linear, together or each (core/linearity.py).
+      linear: in which operands it is linear, together or each (core/arithmetic.py).
       cached: whether results of `shape_rule` are kept by avals and parameters.
       exact: whether 1 and True, or zeros of two signs, as a parameter are two operations: of what
         takes parameters of the user's as they are, and of what is not `cached`.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import reduction
+from pyjx.core.arithmetic import TOGETHER, reduction
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import (
@@ -28,7 +28,6 @@ from pyjx.core.explicit import (
 )
 from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import Axis, sharding_along
 from pyjx.core.nested import all_eqns
 from pyjx.core.primitive import (

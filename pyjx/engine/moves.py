@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration, jaxlib_api
+from pyjx.core.arithmetic import APART, TOGETHER
 from pyjx.core.array_type import Array
 from pyjx.core.avals import cotangent_aval, get_aval
 from pyjx.core.effects import no_effects
 from pyjx.core.explicit import entries_of
 from pyjx.core.forbidden import check_types
 from pyjx.core.jaxpr import JaxprEqn, Var
-from pyjx.core.linearity import APART, TOGETHER
 from pyjx.core.meshes import Mesh
 from pyjx.core.places import HERE, MEMORY_KINDS, UNIFORM, Space
 from pyjx.core.primitive import Primitive, cast_like, preduced_p, register

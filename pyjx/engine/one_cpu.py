@@ -16,12 +16,11 @@ import numpy as np
 from lowering.rules import rules_for
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import transcendental
+from pyjx.core.arithmetic import TOGETHER, transcendental
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.nested import holders, holders_in, map_jaxprs
 from pyjx.core.options import ONE_KERNEL
 from pyjx.core.passes.dce import dce_jaxpr

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from pyjx.core.arithmetic import APART, TOGETHER
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, has_own_types, has_types, no_effects
 from pyjx.core.evaluation import bind_eqn, walk
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
-from pyjx.core.linearity import APART, TOGETHER
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import APART, TOGETHER
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
@@ -19,7 +20,6 @@ from pyjx.core.effects import no_effects
 from pyjx.core.explicit import entries_of
 from pyjx.core.jaxpr import JaxprEqn, Var
 from pyjx.core.layouts import ShardingLike
-from pyjx.core.linearity import APART, TOGETHER
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import Tracer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pyjx.core.arithmetic import APART
 from pyjx.core.avals import get_aval
-from pyjx.core.linearity import APART
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import broadcast_axis, moveaxis

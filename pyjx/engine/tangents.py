@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import TOGETHER
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import Literal
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.places import HERE, UNIFORM
 from pyjx.core.primitive import CHEAP, Primitive, cast_like, register
 from pyjx.core.scalars import literal_types, scalar_of

@@ -7,10 +7,10 @@ from functools import partial, wraps
 from typing import Any
 
 from pyjx import tree_util
+from pyjx.core.arithmetic import APART, TOGETHER
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.layouts import Format, Layout
-from pyjx.core.linearity import APART, TOGETHER
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis

@@ -15,10 +15,10 @@ import numpy as np
 import pyjx.numpy as jnp
 from pyjx import jaxlib_api, tree_util
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import TOGETHER
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.layouts import ShardingLike
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.meshes import Mesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register

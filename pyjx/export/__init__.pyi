@@ -9,9 +9,9 @@ from pyjx.export.exported import maximum_supported_calling_convention_version as
 from pyjx.export.exported import minimum_supported_calling_convention_version as minimum_supported_calling_convention_version
 from pyjx.export.exporting import default_export_platform as default_export_platform
 from pyjx.export.exporting import export as export
-from pyjx.export.shapes import symbolic_args_specs as symbolic_args_specs
-from pyjx.export.shapes import symbolic_dim_bounds as symbolic_dim_bounds
-from pyjx.export.shapes import symbolic_shape as symbolic_shape
+from pyjx.export.exporting import symbolic_args_specs as symbolic_args_specs
+from pyjx.export.exporting import symbolic_dim_bounds as symbolic_dim_bounds
+from pyjx.export.exporting import symbolic_shape as symbolic_shape
 from pyjx.export.trees import register_namedtuple_serialization as register_namedtuple_serialization
 from pyjx.export.trees import register_pytree_node_serialization as register_pytree_node_serialization
 

@@ -10,7 +10,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.extend.bindings": "ifrt_proxy",
         "pyjx.runtime.backends": "get_default_device=default_device",
         "pyjx.runtime.jit": "clear_in_memory_compilation_cache=clear_caches",
-        "pyjx.compat.clients": (
+        "pyjx.compat.devices": (
             "backend_xla_version backends clear_backends get_backend get_compile_options "
             "register_backend_cache register_backend_factory"
         ),

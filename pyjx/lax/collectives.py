@@ -23,11 +23,11 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import TOGETHER
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.forbidden import check_collective, no_collectives
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import find_frame, named_axes
 from pyjx.core.primitive import (
     Primitive,

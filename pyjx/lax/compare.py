@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import BUT_FIRST
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, mesh_of
-from pyjx.core.linearity import BUT_FIRST
 from pyjx.core.primitive import ANY_WAY, CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim, reduce_sum

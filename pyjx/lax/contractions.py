@@ -12,7 +12,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import out_size, scale
+from pyjx.core.arithmetic import EACH, out_size, scale
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.dtypes import DType
@@ -20,7 +20,6 @@ from pyjx.core.explicit import Entries, batched_sharding, entries_of, replicated
 from pyjx.core.forbidden import check_collective, no_collectives
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.core.linearity import EACH
 from pyjx.core.primitive import Primitive, Unrolled, register
 from pyjx.core.records import Record
 from pyjx.core.specs import axes_of

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import LAST, TOGETHER
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.layouts import ShardingLike
-from pyjx.core.linearity import LAST, TOGETHER
 from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
 from pyjx.core.scalars import int_fits, is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer

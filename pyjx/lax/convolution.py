@@ -19,14 +19,13 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import products, scale
+from pyjx.core.arithmetic import EACH, products, scale
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, replicated, resolved_sharding, sharding_for
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.core.linearity import EACH
 from pyjx.core.places import parts_along
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import axes_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyjx.core.dimensions import max_dim
-from pyjx.core.integers import as_ints
+from pyjx.core.integers import as_ints, max_dim
 from pyjx.core.records import Record
 
 Padding = tuple[tuple[int, int], ...]

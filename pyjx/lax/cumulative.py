@@ -18,11 +18,11 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import LAST, TOGETHER
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, whole_along
 from pyjx.core.integers import as_int
-from pyjx.core.linearity import LAST, TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.engine.axes import at_front, batch_along

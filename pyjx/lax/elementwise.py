@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import EACH, FIRST, TOGETHER
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int
-from pyjx.core.linearity import EACH, FIRST, TOGETHER
 from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.engine.axes import broadcast_in_dim

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.arithmetic import TOGETHER
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.explicit import Entries, entries_of, whole_along
 from pyjx.core.integers import as_axis, as_ints
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import find_frame
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.specs import ManualAxisType

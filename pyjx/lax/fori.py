@@ -11,7 +11,7 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import SymbolicDim, get_aval
-from pyjx.core.dimensions import max_dim
+from pyjx.core.integers import max_dim
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.scalars import int_fits, scalar_of
 from pyjx.core.trace import is_concrete

@@ -24,13 +24,12 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import out_size
+from pyjx.core.arithmetic import TOGETHER, out_size
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import resized
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.moves import constant_beside

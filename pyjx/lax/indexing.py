@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import FIRST, FIRST_AND_THIRD
 from pyjx.core.arithmetic import size as n_elements
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
@@ -24,7 +25,6 @@ from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, one_entry
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
-from pyjx.core.linearity import FIRST, FIRST_AND_THIRD
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, Unrolled, find_primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import FIRST, FIRST_TWO, TOGETHER
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.dimensions import max_dim
 from pyjx.core.explicit import Entries, entries_of, mesh_of, resized, whole_along
-from pyjx.core.integers import as_axis, as_int, as_shape, index
-from pyjx.core.linearity import FIRST, FIRST_TWO, TOGETHER
+from pyjx.core.integers import as_axis, as_int, as_shape, index, max_dim
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import is_concrete

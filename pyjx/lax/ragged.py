@@ -12,11 +12,11 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import EACH
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import resolved_sharding
-from pyjx.core.linearity import EACH
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.engine.axes import at_front, batch_along, moveaxis

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.arithmetic import TOGETHER
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import NamedAxisEffect
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.engine.axes import broadcast_in_dim

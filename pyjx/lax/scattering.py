@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx.core.arithmetic import FIRST, FIRST_AND_THIRD
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.contents import deduplicated
@@ -19,7 +20,6 @@ from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import sharding_of_sums
 from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.linearity import FIRST, FIRST_AND_THIRD
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, trace_to_jaxpr

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import TOGETHER
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
@@ -23,7 +24,6 @@ from pyjx.core.explicit import (
     whole_along,
 )
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.specs import axes_of

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import FIRST, FIRST_TWO
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, resized
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
-from pyjx.core.linearity import FIRST, FIRST_TWO
 from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant, wrapped_constant

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.arithmetic import TOGETHER
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import AbstractToken, Token, abstract_token, get_aval
 from pyjx.core.effects import Effect
 from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_shape
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import DynamicJaxprTrace, Tracer
 from pyjx.core.value_texts import shortened

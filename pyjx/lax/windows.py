@@ -11,14 +11,12 @@ import numpy as np
 
 from pyjx import lax, tree_util
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import reduction
+from pyjx.core.arithmetic import FIRST, TOGETHER, reduction
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
-from pyjx.core.dimensions import max_dim
 from pyjx.core.explicit import Entries, entries_of, resized
-from pyjx.core.integers import as_ints
+from pyjx.core.integers import as_ints, max_dim
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.linearity import FIRST, TOGETHER
 from pyjx.core.primitive import AS_PROGRAMS, Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import greatest, least, scalar_constant

@@ -89,10 +89,9 @@ FAMILIES: dict[str, str] = {
         "convolve correlate diff ediff1d gradient interp trapezoid unwrap"
     ),
     "pyjx.numpy.histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
-    "pyjx.numpy.statistics": "average corrcoef cov std var",
-    "pyjx.numpy.nan_reductions": (
-        "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum "
-        "nanvar"
+    "pyjx.numpy.statistics": (
+        "average corrcoef cov nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin "
+        "nanprod nanstd nansum nanvar std var"
     ),
     "pyjx.numpy.quantiles": (
         "median nanmedian nanpercentile nanquantile percentile quantile"

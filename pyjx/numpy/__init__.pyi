@@ -378,19 +378,19 @@ from pyjx.numpy.histograms import histogramdd as histogramdd
 from pyjx.numpy.statistics import average as average
 from pyjx.numpy.statistics import corrcoef as corrcoef
 from pyjx.numpy.statistics import cov as cov
+from pyjx.numpy.statistics import nanargmax as nanargmax
+from pyjx.numpy.statistics import nanargmin as nanargmin
+from pyjx.numpy.statistics import nancumprod as nancumprod
+from pyjx.numpy.statistics import nancumsum as nancumsum
+from pyjx.numpy.statistics import nanmax as nanmax
+from pyjx.numpy.statistics import nanmean as nanmean
+from pyjx.numpy.statistics import nanmin as nanmin
+from pyjx.numpy.statistics import nanprod as nanprod
+from pyjx.numpy.statistics import nanstd as nanstd
+from pyjx.numpy.statistics import nansum as nansum
+from pyjx.numpy.statistics import nanvar as nanvar
 from pyjx.numpy.statistics import std as std
 from pyjx.numpy.statistics import var as var
-from pyjx.numpy.nan_reductions import nanargmax as nanargmax
-from pyjx.numpy.nan_reductions import nanargmin as nanargmin
-from pyjx.numpy.nan_reductions import nancumprod as nancumprod
-from pyjx.numpy.nan_reductions import nancumsum as nancumsum
-from pyjx.numpy.nan_reductions import nanmax as nanmax
-from pyjx.numpy.nan_reductions import nanmean as nanmean
-from pyjx.numpy.nan_reductions import nanmin as nanmin
-from pyjx.numpy.nan_reductions import nanprod as nanprod
-from pyjx.numpy.nan_reductions import nanstd as nanstd
-from pyjx.numpy.nan_reductions import nansum as nansum
-from pyjx.numpy.nan_reductions import nanvar as nanvar
 from pyjx.numpy.quantiles import median as median
 from pyjx.numpy.quantiles import nanmedian as nanmedian
 from pyjx.numpy.quantiles import nanpercentile as nanpercentile
@@ -800,8 +800,6 @@ __all__ = [
     "average",
     "corrcoef",
     "cov",
-    "std",
-    "var",
     "nanargmax",
     "nanargmin",
     "nancumprod",
@@ -813,6 +811,8 @@ __all__ = [
     "nanstd",
     "nansum",
     "nanvar",
+    "std",
+    "var",
     "median",
     "nanmedian",
     "nanpercentile",

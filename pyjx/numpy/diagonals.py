@@ -12,9 +12,8 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
-from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.explicit import entries_of
-from pyjx.core.integers import as_int, as_sizes
+from pyjx.core.integers import as_int, as_sizes, max_dim, min_dim
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval

@@ -13,8 +13,8 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
-from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.explicit import entries_of
+from pyjx.core.integers import max_dim, min_dim
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import is_concrete
 from pyjx.numpy import reductions, ufuncs

@@ -13,7 +13,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
-from pyjx.core.dimensions import max_dim
+from pyjx.core.integers import max_dim
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.numpy.operands import canonical_axes, canonical_axis, dtype_of
 from pyjx.numpy.patterns import roomy

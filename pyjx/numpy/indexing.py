@@ -19,7 +19,7 @@ from pyjx.core import dtypes, frames
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.dimensions import max_dim, min_dim
+from pyjx.core.integers import max_dim, min_dim
 from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero, scalar_constant
 from pyjx.core.trace import eager_trace, state

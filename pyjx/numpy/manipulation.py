@@ -14,8 +14,8 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import canonical_shape, get_aval, shape_error
-from pyjx.core.dimensions import check_decided
 from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_sharding, whole_along
+from pyjx.core.integers import check_decided
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p

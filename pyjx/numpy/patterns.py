@@ -16,8 +16,7 @@ from pyjx import lax as ops
 from pyjx.core import dtypes, slices
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
-from pyjx.core.dimensions import range_size, slice_indices
-from pyjx.core.integers import index
+from pyjx.core.integers import index, range_size, slice_indices
 from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant, wrapped_constant
 from pyjx.core.trace import Tracer, eager_trace, state

@@ -15,8 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import kept
-from pyjx.core.dimensions import max_dim
-from pyjx.core.integers import as_int
+from pyjx.core.integers import as_int, max_dim
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import dtype_of
 from pyjx.numpy.promotion import (

@@ -16,7 +16,6 @@ from pyjx.lax.nary import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.nan_reductions import present
 from pyjx.numpy.operands import canonical_axes
 from pyjx.numpy.promotion import (
     any_ranks,
@@ -28,6 +27,7 @@ from pyjx.numpy.promotion import (
     size_literal,
 )
 from pyjx.numpy.reductions import masked, restore_axes
+from pyjx.numpy.statistics import present
 from pyjx.runtime.operations import body_of
 from pyjx.runtime.resharding import in_auto_mode
 

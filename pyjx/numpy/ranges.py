@@ -12,7 +12,7 @@ from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim
-from pyjx.core.dimensions import range_size
+from pyjx.core.integers import range_size
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.numpy.creation import MOST_FROM_HOST, MOST_FROM_SAME_MEMORY, of_host, target_of

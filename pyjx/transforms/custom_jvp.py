@@ -27,8 +27,13 @@ from pyjx.engine.functions import (
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
 from pyjx.guards import guard
-from pyjx.transforms.arguments import check_callable
-from pyjx.transforms.custom_function import CustomFun, CustomFunction, R, short_types
+from pyjx.transforms.arguments import (
+    CustomFun,
+    CustomFunction,
+    R,
+    check_callable,
+    short_types,
+)
 
 
 @guard

@@ -22,8 +22,7 @@ from pyjx.engine.functions import (
 )
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.guards import guard
-from pyjx.transforms.arguments import check_callable
-from pyjx.transforms.custom_function import PositionalFunction, R
+from pyjx.transforms.arguments import PositionalFunction, R, check_callable
 
 
 @guard

@@ -15,11 +15,11 @@ from operator import itemgetter
 from typing import Any, overload
 
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import LAST
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.contents import params_key
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, Literal
-from pyjx.core.linearity import LAST
 from pyjx.core.open_sums import same_over_mesh
 from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.core.records import Record

@@ -16,7 +16,7 @@ import pytest
 import emit_hlo
 import pyjx as jax
 from pyjx import configuration, jaxlib_api
-from pyjx.cli.emit import argspecs, messages
+from pyjx.cli.emit import messages, targets
 
 pytestmark = pytest.mark.smoke
 
@@ -31,13 +31,13 @@ ROOT = Path(__file__).parents[2]
     ("tensor<f32>", (), "float32"), ("4xi1", (4,), "bool"),
 ])
 def test_types(spec, shape, dtype):
-    s = argspecs.Reader().value(spec)
+    s = targets.Reader().value(spec)
     assert s.shape == shape
     assert s.dtype.name == dtype
 
 
 def test_numbers_and_trees_as_specs():
-    read = argspecs.Reader().value
+    read = targets.Reader().value
     assert [read(x) for x in ("3", "-2.5", "1j", "1e-3", "True", "None")] == [
         3, -2.5, 1j, 1e-3, True, None]
     pair = read("(f32[2], {w: f32[4,4], 'b': [f32[4], 3]},)")

@@ -6,8 +6,8 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
+from pyjx.core.arithmetic import TOGETHER
 from pyjx.core.effects import NamedAxisEffect
-from pyjx.core.linearity import TOGETHER
 from pyjx.core.named_axes import Axis, find_frame
 from pyjx.core.primitive import Primitive
 from pyjx.engine.axes import reduce_sum

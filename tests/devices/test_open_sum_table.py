@@ -12,7 +12,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import jaxlib_api, lax
-from pyjx.core.linearity import APART
+from pyjx.core.arithmetic import APART
 from pyjx.core.primitive import all_primitives
 from pyjx.errors import ShardingTypeError
 from pyjx.sharding import PartitionSpec as P

@@ -11,7 +11,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import export, jaxlib_api
-from pyjx.export import container, jax_format
+from pyjx.export import jax_format
 from tests.files import ARCHIVES, cases, contents
 
 MADE = {version: contents(version) for version in ARCHIVES}
@@ -174,7 +174,7 @@ def changed(place, value):
     """The bytes of a function whose field at a place, numbers of fields and positions, is another
     one."""
     exported = cases.exported("second")
-    fields = jax_format._table_of(container._header(exported), exported.mlir_module_serialized)
+    fields = jax_format._table_of(exported._header(exported), exported.mlir_module_serialized)
     at = fields
     for step in place[:-1]:
         at = at[step]

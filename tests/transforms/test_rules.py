@@ -10,7 +10,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
-from pyjx.core.linearity import TOGETHER
+from pyjx.core.arithmetic import TOGETHER
 from pyjx.core.primitive import Primitive
 from pyjx.custom_batching import custom_vmap, sequential_vmap
 from pyjx.custom_derivatives import SymbolicZero

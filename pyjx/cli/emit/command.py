@@ -18,7 +18,6 @@ from emit_hlo.arguments import Options, Output, UsageError, instead_of
 from emit_hlo.tables import NAMED
 from pyjx import configuration, jaxlib_api
 from pyjx.cli.emit import reports, targets, writing
-from pyjx.cli.emit.argspecs import narrowed
 from pyjx.cli.emit.messages import (
     IMPORT,
     LOWERING,
@@ -31,6 +30,7 @@ from pyjx.cli.emit.messages import (
     say,
     working,
 )
+from pyjx.cli.emit.targets import narrowed
 from pyjx.cli.emit.transformed import Call, call_for, jit_options, mesh_of, shown
 from pyjx.cli.emit.writing import clean_up
 from pyjx.core import frames

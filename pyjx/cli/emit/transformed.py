@@ -13,9 +13,8 @@ import numpy as np
 import pyjx as jax
 from emit_hlo.arguments import Options, UsageError, instead_of
 from emit_hlo.tables import WITH_VALUE
-from pyjx.cli.emit.argspecs import Reader, SpecError, Static, python_value
 from pyjx.cli.emit.messages import IMPORT, CommandError, described
-from pyjx.cli.emit.targets import module_of
+from pyjx.cli.emit.targets import Reader, SpecError, Static, module_of, python_value
 from pyjx.configuration import checked_budget
 from pyjx.core import dtypes
 from pyjx.core.meshes import Mesh

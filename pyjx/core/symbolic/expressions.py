@@ -18,8 +18,8 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, SymbolicDim
-from pyjx.core.dimensions import max_dim, min_dim
 from pyjx.core.frames import is_internal, is_of_foundation
+from pyjx.core.integers import max_dim, min_dim
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import eager_trace, state
 from pyjx.errors import InconclusiveDimensionOperation

@@ -14,9 +14,9 @@ from scipy.sparse.linalg import spsolve as solve_on_host
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import LAST
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.tangents import UndefinedPrimal, Zero
 from pyjx.engine.types import Dims, Operand, Tangent, Values

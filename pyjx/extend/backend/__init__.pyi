@@ -3,13 +3,13 @@
 from pyjx.extend.bindings import ifrt_proxy as ifrt_proxy
 from pyjx.runtime.backends import default_device as get_default_device
 from pyjx.runtime.jit import clear_caches as clear_in_memory_compilation_cache
-from pyjx.compat.clients import backend_xla_version as backend_xla_version
-from pyjx.compat.clients import backends as backends
-from pyjx.compat.clients import clear_backends as clear_backends
-from pyjx.compat.clients import get_backend as get_backend
-from pyjx.compat.clients import get_compile_options as get_compile_options
-from pyjx.compat.clients import register_backend_cache as register_backend_cache
-from pyjx.compat.clients import register_backend_factory as register_backend_factory
+from pyjx.compat.devices import backend_xla_version as backend_xla_version
+from pyjx.compat.devices import backends as backends
+from pyjx.compat.devices import clear_backends as clear_backends
+from pyjx.compat.devices import get_backend as get_backend
+from pyjx.compat.devices import get_compile_options as get_compile_options
+from pyjx.compat.devices import register_backend_cache as register_backend_cache
+from pyjx.compat.devices import register_backend_factory as register_backend_factory
 
 __all__ = [
     "ifrt_proxy",

@@ -26,7 +26,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.linalg.symmetric_eigen": "EighImplementation eigh eigh_p",
     "pyjx.lax.linalg.symmetric_updates": "symmetric_product symmetric_product_p",
     "pyjx.lax.linalg.triangular_systems": "triangular_solve triangular_solve_p",
-    "pyjx.lax.linalg.tridiagonal_systems": "tridiagonal_solve tridiagonal_solve_p",
+    "pyjx.lax.linalg.general_systems": "tridiagonal_solve tridiagonal_solve_p",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

@@ -34,8 +34,8 @@ from pyjx.lax.linalg.symmetric_updates import symmetric_product as symmetric_pro
 from pyjx.lax.linalg.symmetric_updates import symmetric_product_p as symmetric_product_p
 from pyjx.lax.linalg.triangular_systems import triangular_solve as triangular_solve
 from pyjx.lax.linalg.triangular_systems import triangular_solve_p as triangular_solve_p
-from pyjx.lax.linalg.tridiagonal_systems import tridiagonal_solve as tridiagonal_solve
-from pyjx.lax.linalg.tridiagonal_systems import tridiagonal_solve_p as tridiagonal_solve_p
+from pyjx.lax.linalg.general_systems import tridiagonal_solve as tridiagonal_solve
+from pyjx.lax.linalg.general_systems import tridiagonal_solve_p as tridiagonal_solve_p
 
 __all__ = [
     "cholesky",

@@ -12,9 +12,8 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import of_matrix
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.dimensions import min_dim
 from pyjx.core.explicit import along_batch
-from pyjx.core.integers import as_int
+from pyjx.core.integers import as_int, min_dim
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.primitives import cast
 from pyjx.engine.types import Tangents, Value, Values

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pyjx import lax
-from pyjx.core.arithmetic import of_matrix
+from pyjx.core.arithmetic import LAST, of_matrix
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
-from pyjx.core.linearity import LAST
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents

@@ -12,8 +12,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
-from pyjx.core.dimensions import max_dim, min_dim
-from pyjx.core.integers import as_int
+from pyjx.core.integers import as_int, max_dim, min_dim
 from pyjx.engine.types import Value
 from pyjx.lax.linalg.matrices import conjugate
 from pyjx.numpy.dispatch import numpy_function

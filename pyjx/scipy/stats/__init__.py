@@ -8,8 +8,7 @@ from __future__ import annotations
 from pyjx.lazy import FilledModule, attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.scipy.stats.kernel_density": "gaussian_kde",
-    "pyjx.scipy.stats.summaries": "mode rankdata sem",
+    "pyjx.scipy.stats.summaries": "gaussian_kde mode rankdata sem",
 }
 
 # The modules that others make.

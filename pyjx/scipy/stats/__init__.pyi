@@ -26,7 +26,7 @@ from pyjx.scipy.stats import truncnorm as truncnorm
 from pyjx.scipy.stats import uniform as uniform
 from pyjx.scipy.stats import vonmises as vonmises
 from pyjx.scipy.stats import wrapcauchy as wrapcauchy
-from pyjx.scipy.stats.kernel_density import gaussian_kde as gaussian_kde
+from pyjx.scipy.stats.summaries import gaussian_kde as gaussian_kde
 from pyjx.scipy.stats.summaries import mode as mode
 from pyjx.scipy.stats.summaries import rankdata as rankdata
 from pyjx.scipy.stats.summaries import sem as sem
