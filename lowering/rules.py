@@ -18,8 +18,7 @@ _FAMILIES = (
     "foreign_calls", "manual",
 )
 # Those of one platform load with the first program for it.
-_OF_PLATFORM = {"cpu": "linalg.lapack", "cuda": "linalg.gpu", "rocm": "linalg.gpu",
-                "tpu": "mosaic"}
+_OF_PLATFORM = {**dict.fromkeys(("cpu", "cuda", "rocm"), "linalg.libraries"), "tpu": "mosaic"}
 # Those whose operations are calls of functions that are not XLA's.
 _FOREIGN = ("foreign_calls", *_OF_PLATFORM.values())
 # Those of which XLA's CPU compiler puts nothing into a kernel with other operations.
