@@ -13,8 +13,8 @@ from lowering.rules import rule, rules_for
 from lowering.shardings import placed_in_memory
 from lowering.types import quoted, tensor_types
 from pyjx.core.derived import derived_structure
+from pyjx.core.evaluation import all_eqns
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
-from pyjx.core.nested import all_eqns
 from pyjx.core.options import ONE_KERNEL, Inline
 
 

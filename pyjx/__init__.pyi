@@ -78,17 +78,17 @@ from pyjx.core.dtypes import float0 as float0
 from pyjx.core.options import CompilerEffortLevel as CompilerEffortLevel
 from pyjx.core.options import Inline as Inline
 from pyjx.core.references import Ref as Ref
-from pyjx.core.slices import ds as ds
+from pyjx.core.integers import ds as ds
 from pyjx.core.name_stack import named_call as named_call
 from pyjx.core.name_stack import named_scope as named_scope
 from pyjx.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
 from pyjx.transforms.grad import grad as grad
 from pyjx.transforms.grad import value_and_grad as value_and_grad
+from pyjx.transforms.linearize import jvp as jvp
 from pyjx.transforms.linearize import linear_transpose as linear_transpose
 from pyjx.transforms.linearize import linearize as linearize
 from pyjx.transforms.vjp import fwd_and_bwd as fwd_and_bwd
 from pyjx.transforms.vjp import vjp as vjp
-from pyjx.transforms.jvp import jvp as jvp
 from pyjx.transforms.jacobians import jacfwd as jacfwd
 from pyjx.transforms.jacobians import jacrev as jacrev
 from pyjx.transforms.jacobians import jacobian as jacobian
@@ -128,9 +128,9 @@ from pyjx.runtime.backends import process_count as process_count
 from pyjx.runtime.backends import process_index as process_index
 from pyjx.runtime.backends import process_indices as process_indices
 from pyjx.lax.callbacks import pure_callback as pure_callback
+from pyjx.parallel.mapping import pmap as pmap
 from pyjx.parallel.mapping import shard_map as shard_map
 from pyjx.parallel.mapping import smap as smap
-from pyjx.parallel.pmapping import pmap as pmap
 from pyjx.lax.references import empty_ref as empty_ref
 from pyjx.lax.references import free_ref as free_ref
 from pyjx.lax.references import freeze as freeze
@@ -240,11 +240,11 @@ __all__ = [
     "ensure_compile_time_eval",
     "grad",
     "value_and_grad",
+    "jvp",
     "linear_transpose",
     "linearize",
     "fwd_and_bwd",
     "vjp",
-    "jvp",
     "jacfwd",
     "jacrev",
     "jacobian",
@@ -284,9 +284,9 @@ __all__ = [
     "process_index",
     "process_indices",
     "pure_callback",
+    "pmap",
     "shard_map",
     "smap",
-    "pmap",
     "empty_ref",
     "free_ref",
     "freeze",

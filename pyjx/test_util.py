@@ -15,8 +15,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.lazy import deferred, directory
-from pyjx.transforms.jvp import jvp
-from pyjx.transforms.linearize import linearize
+from pyjx.transforms.linearize import jvp, linearize
 from pyjx.transforms.vjp import vjp
 from pyjx.tree_util import tree_leaves, tree_map
 

@@ -12,8 +12,7 @@ import pyjx as jax
 from lowering.rules import rules_for
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.evaluation import bind_eqn, walk
-from pyjx.core.nested import holds_jaxprs
+from pyjx.core.evaluation import bind_eqn, holds_jaxprs, walk
 from pyjx.core.primitive import all_primitives
 from pyjx.engine.rules import forward_rule
 from tests.bad_parameters import calls_of

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from pyjx.core.arithmetic import reduction
+from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from pyjx.core.nested import holds_jaxprs, program_of
 from pyjx.core.primitive import CHEAP
 from pyjx.core.records import Record
 

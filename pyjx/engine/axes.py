@@ -17,6 +17,7 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import TOGETHER, reduction
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.evaluation import all_eqns
 from pyjx.core.explicit import (
     Entries,
     batched_sharding,
@@ -29,7 +30,6 @@ from pyjx.core.explicit import (
 from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
 from pyjx.core.named_axes import Axis, sharding_along
-from pyjx.core.nested import all_eqns
 from pyjx.core.primitive import (
     ANY_WAY_IF_SMALL,
     AS_PROGRAMS,

@@ -18,9 +18,9 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.contents import are_plain, params_key
 from pyjx.core.derived import derived
 from pyjx.core.effects import is_replaced, join_effects
+from pyjx.core.evaluation import all_eqns, holders, holders_in, map_jaxprs, within
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from pyjx.core.name_stack import NameStack
-from pyjx.core.nested import all_eqns, holders, holders_in, map_jaxprs, within
 from pyjx.core.options import Inline
 from pyjx.core.primitive import Unrolled
 from pyjx.core.source_info import SourceInfo, note_origin

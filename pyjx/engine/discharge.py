@@ -17,9 +17,8 @@ from typing import Any
 from pyjx.core.avals import AbstractRef, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.effects import accumulates, has_own_refs, has_state, reads, writes
-from pyjx.core.evaluation import bind_eqn, walk
+from pyjx.core.evaluation import bind_eqn, map_jaxprs, walk
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
-from pyjx.core.nested import map_jaxprs
 from pyjx.core.primitive import Primitive, Rule, register
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref

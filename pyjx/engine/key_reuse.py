@@ -16,8 +16,8 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
+from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from pyjx.core.nested import holds_jaxprs, program_of
 from pyjx.core.source_info import summarize
 from pyjx.errors import KeyReuseError
 

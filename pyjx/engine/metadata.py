@@ -13,8 +13,8 @@ from typing import Any
 from pyjx.core.arithmetic import TOGETHER
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
+from pyjx.core.evaluation import holds_jaxprs, map_jaxprs
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
-from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.calls import define_call
 from pyjx.engine.tangents import Zero

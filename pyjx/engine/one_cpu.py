@@ -20,8 +20,8 @@ from pyjx.core.arithmetic import TOGETHER, transcendental
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
+from pyjx.core.evaluation import holders, holders_in, map_jaxprs
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from pyjx.core.nested import holders, holders_in, map_jaxprs
 from pyjx.core.options import ONE_KERNEL
 from pyjx.core.passes.dce import dce_jaxpr
 from pyjx.core.places import HERE

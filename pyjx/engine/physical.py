@@ -14,9 +14,8 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import AbstractValue, ShapedArray, abstract_token, get_aval, is_ref_type
 from pyjx.core.derived import derived, derived_structure
-from pyjx.core.evaluation import eval_jaxpr, walk
+from pyjx.core.evaluation import eval_jaxpr, holders, holders_in, map_jaxprs, walk, within
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
-from pyjx.core.nested import holders, holders_in, map_jaxprs, within
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.calls import call_in_place

@@ -38,7 +38,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.experimental.annotated_calls": "compute_on compute_on2",
     }),
     "control_deps": ("Operations that wait for others whose results they do not read.", {
-        "pyjx.experimental.operation_order": "control_dep schedule",
+        "pyjx.experimental.annotated_calls": "control_dep schedule",
     }),
     "fused": ("Functions that XLA is to make one kernel of.", {
         "pyjx.experimental.annotated_calls": "fused fused_p",
@@ -65,7 +65,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.experimental.array_placement": "explicit_layout with_layout_constraint",
     }),
     "overlap": ("Operations in the order in which the program has them.", {
-        "pyjx.experimental.operation_order": "program_order",
+        "pyjx.experimental.annotated_calls": "program_order",
     }),
     "pjit": ("`pjit`: the older name of `jit`.", {
         "pyjx.experimental.older_calls": "pjit",

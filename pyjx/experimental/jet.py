@@ -22,9 +22,8 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
-from pyjx.core.evaluation import jaxpr_as_fun
+from pyjx.core.evaluation import jaxpr_as_fun, program_of
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr

@@ -1,6 +1,6 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.overlap.
 
-from pyjx.experimental.operation_order import program_order as program_order
+from pyjx.experimental.annotated_calls import program_order as program_order
 
 __all__ = [
     "program_order",

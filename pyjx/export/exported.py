@@ -17,8 +17,8 @@ from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.evaluation import all_eqns
 from pyjx.core.jaxpr import Jaxpr
-from pyjx.core.nested import all_eqns
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import axes_of
 from pyjx.core.symbolic.expressions import DimExpr

@@ -20,9 +20,8 @@ import pyjx as jax
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
+from pyjx.core.evaluation import all_eqns, eval_jaxpr, holds_jaxprs, jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Literal
-from pyjx.core.nested import all_eqns, holds_jaxprs
 from pyjx.core.passes.dce import dce
 from pyjx.engine.moves import sharding_constraint_p
 from pyjx.engine.subjaxprs import consts_as_inputs

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from pyjx import jaxlib_api
+from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import shown_path
 from pyjx.core.jaxpr import Jaxpr
-from pyjx.core.nested import all_eqns
 from pyjx.core.records import Record
 from pyjx.runtime.costs import Cost
 from pyjx.viewer.hlo import FREE, TRIPS, Instruction, computations

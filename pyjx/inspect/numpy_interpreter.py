@@ -12,9 +12,8 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.bounded import kept
-from pyjx.core.evaluation import literal_value
+from pyjx.core.evaluation import literal_value, program_of
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
-from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
 from pyjx.engine.primitives import name_p
 from pyjx.inspect.straight import programs_within

@@ -17,9 +17,9 @@ from typing import Any
 
 from lowering.program import has_symbols
 from pyjx import configuration, jaxlib_api
+from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import shown_path, user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, subjaxprs
-from pyjx.core.nested import all_eqns
 from pyjx.inspect import figures
 from pyjx.inspect.figures import PassTime, watched
 from pyjx.inspect.naming import with_user_names
@@ -36,7 +36,7 @@ pages = deferred("pyjx.viewer.document")  # its assets, for this form alone
 mosaic_calls = deferred("pyjx.experimental.pallas.mosaic_calls")
 ranking = deferred("pyjx.viewer.ranking")
 rewriting = deferred("pyjx.viewer.jaxprs")
-graphs = deferred("pyjx.viewer.graphs")
+graphs = deferred("pyjx.viewer.document")
 
 # What XLA writes while it compiles, by the end of the file's name.
 _ENDS = {"llvm": ".ir-with-opt.ll", "ptx": ".ptx", "object": ".o"}

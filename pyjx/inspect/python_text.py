@@ -16,9 +16,9 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
+from pyjx.core.evaluation import all_eqns, program_of
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.meshes import AbstractMesh, Mesh
-from pyjx.core.nested import all_eqns, program_of
 from pyjx.core.printer import letters
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine import decompose

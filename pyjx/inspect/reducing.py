@@ -24,9 +24,8 @@ import pyjx as jax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import join_effects
-from pyjx.core.evaluation import bind_eqn, jaxpr_as_fun, walk
+from pyjx.core.evaluation import all_eqns, bind_eqn, jaxpr_as_fun, map_jaxprs, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
-from pyjx.core.nested import all_eqns, map_jaxprs
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr

@@ -13,10 +13,9 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.contents import params_key
 from pyjx.core.effects import keeps_alive
-from pyjx.core.evaluation import bind_eqn, eval_jaxpr, walk
+from pyjx.core.evaluation import bind_eqn, eval_jaxpr, holds_jaxprs, program_of, walk
 from pyjx.core.frames import Frame
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
-from pyjx.core.nested import holds_jaxprs, program_of
 from pyjx.core.records import Record
 from pyjx.inspect.bad_values import place_text
 from pyjx.inspect.straight import line_of, programs_within, repeatable_of, straight

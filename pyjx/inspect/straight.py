@@ -10,11 +10,10 @@ import numpy as np
 
 from pyjx import jaxlib_api
 from pyjx.core.effects import is_replaced, join_effects, keeps_alive, unrepeatable
-from pyjx.core.evaluation import literal_value
+from pyjx.core.evaluation import all_eqns, holds_jaxprs, literal_value, map_jaxprs, program_of
 from pyjx.core.frames import Frame, user_frame
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.name_stack import NameStack, Transform, empty_name_stack
-from pyjx.core.nested import all_eqns, holds_jaxprs, map_jaxprs, program_of
 from pyjx.core.passes.dce import dce, without_effects
 from pyjx.core.references import Ref
 from pyjx.core.source_info import SourceInfo

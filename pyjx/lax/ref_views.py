@@ -18,9 +18,9 @@ from pyjx import errors
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, canonical_shape, get_aval
+from pyjx.core.integers import Slice as DynamicSlice
 from pyjx.core.jaxpr import JaxprEqn, Literal
 from pyjx.core.records import Record
-from pyjx.core.slices import Slice as DynamicSlice
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.lax import indexing, joining, scattering, slicing

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyjx import errors
 from pyjx import lax as ops
-from pyjx.core import dtypes, slices
+from pyjx.core import dtypes, integers
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
 from pyjx.core.integers import index, range_size, slice_indices
@@ -185,7 +185,7 @@ def _parse_other(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis
         pattern.append(BOOL)
         values.append(np.zeros(int(item), np.int32))
         return axis
-    if type(item) is slices.Slice:
+    if type(item) is integers.Slice:
         return _parse_dynamic_slice(shape, items, item, axis, pattern, values)
     if isinstance(item, np.integer) or not is_arraylike(item):
         return _parse_integer(shape, items, item, axis, wrap, pattern, values)
@@ -205,7 +205,7 @@ def _parse_other(shape: tuple[int, ...], items: tuple[Any, ...], item: Any, axis
     return axis + 1
 
 
-def _parse_dynamic_slice(shape: tuple[int, ...], items: tuple[Any, ...], item: slices.Slice,
+def _parse_dynamic_slice(shape: tuple[int, ...], items: tuple[Any, ...], item: integers.Slice,
                          axis: int, pattern: list[Entry], values: list[Any]) -> int:
     """A slice made by `ds`; returns the next axis."""
     if axis >= len(shape):

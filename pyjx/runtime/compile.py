@@ -26,8 +26,8 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core.array_type import DTypeLike
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.evaluation import all_eqns, holds_jaxprs
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
-from pyjx.core.nested import all_eqns, holds_jaxprs
 from pyjx.core.options import CompilerEffortLevel
 from pyjx.lazy import deferred
 from pyjx.monitoring import timed

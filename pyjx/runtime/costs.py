@@ -11,9 +11,9 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import elementwise
 from pyjx.core.arithmetic import unknown as of_foreign
+from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
-from pyjx.core.nested import holds_jaxprs, program_of
 from pyjx.core.records import Record
 
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 
 from lowering.program import LoweredProgram
 from pyjx import configuration
+from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import frame_at, user_code
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
-from pyjx.core.nested import all_eqns
 
 _counts = {"stablehlo": itertools.count(), "jaxpr": itertools.count()}  # of files, in the process
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar, overload
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.call_notes import note_call
-from pyjx.core.nested import all_eqns
+from pyjx.core.evaluation import all_eqns
 from pyjx.core.options import Inline
 from pyjx.core.scalars import int_fits
 from pyjx.core.trace import Tracer, eager_trace, state

@@ -12,11 +12,11 @@ from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.derived import derived_structure
+from pyjx.core.evaluation import all_eqns, holds_jaxprs
 from pyjx.core.explicit import check_mesh
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Layout
 from pyjx.core.meshes import AbstractMesh, Mesh
-from pyjx.core.nested import all_eqns, holds_jaxprs
 from pyjx.core.places import are_elsewhere
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec

@@ -48,8 +48,8 @@ import numpy as np
 from pyjx import configuration, jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.derived import derived_under
+from pyjx.core.evaluation import all_eqns, holds_jaxprs
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.nested import all_eqns, holds_jaxprs
 from pyjx.core.options import parted
 from pyjx.core.primitive import ANY_WAY, ANY_WAY_IF_SMALL, AS_PROGRAMS
 from pyjx.lazy import deferred

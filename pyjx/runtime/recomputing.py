@@ -31,9 +31,9 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from pyjx.core.effects import join_effects, no_effects
+from pyjx.core.evaluation import holds_jaxprs, map_jaxprs, program_of
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.lifetimes import Liveness, Machine, jaxprs_of
-from pyjx.core.nested import holds_jaxprs, map_jaxprs, program_of
 from pyjx.core.passes.dce import dce, dce_jaxpr
 from pyjx.core.passes.recompute import NEVER, Network
 from pyjx.core.records import Record

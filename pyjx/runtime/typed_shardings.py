@@ -17,8 +17,8 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
+from pyjx.core.evaluation import holds_jaxprs, map_jaxprs
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from pyjx.core.nested import holds_jaxprs, map_jaxprs
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.source_info import SourceInfo, no_source_info
 from pyjx.core.specs import NO_AXES, Axes, PartitionSpec, axes_of

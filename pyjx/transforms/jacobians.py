@@ -29,7 +29,7 @@ from pyjx.transforms.arguments import (
     wraps,
 )
 from pyjx.transforms.grad import check_output_dtype, raise_not_inexact
-from pyjx.transforms.jvp import jvp
+from pyjx.transforms.linearize import jvp
 from pyjx.transforms.vjp import vjp
 from pyjx.transforms.vmap import vmap
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.viewer.document": "page show",
-    "pyjx.viewer.graphs": "dot",
+    "pyjx.viewer.document": "dot page show",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

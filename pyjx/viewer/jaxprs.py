@@ -12,10 +12,10 @@ from typing import Any
 from lowering.locations import Scope
 from pyjx import configuration
 from pyjx.core.effects import is_ordered
+from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import frame_at, user_code
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.name_stack import Scope as NamedScope
-from pyjx.core.nested import all_eqns
 from pyjx.core.passes.dce import dce
 from pyjx.core.passes.outline import outline
 from pyjx.core.passes.tokens import threaded

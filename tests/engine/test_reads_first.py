@@ -12,7 +12,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core.check import check_jaxpr
-from pyjx.core.nested import all_eqns
+from pyjx.core.evaluation import all_eqns
 from pyjx.engine.one_cpu import with_reads_first
 
 TABLE = np.random.default_rng(0).random(20_000).astype(np.float32)

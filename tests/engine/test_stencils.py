@@ -13,7 +13,7 @@ import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.configuration import small_kernels
 from pyjx.core.check import check_jaxpr
-from pyjx.core.nested import all_eqns
+from pyjx.core.evaluation import all_eqns
 from pyjx.engine.one_cpu import with_stencils_kept
 
 GRID = np.random.default_rng(0).standard_normal((24, 24)).astype(np.float32)

@@ -9,7 +9,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
-from pyjx.core.nested import all_eqns
+from pyjx.core.evaluation import all_eqns
 from pyjx.experimental import pallas as pl
 from pyjx.experimental.pallas import mosaic_calls
 from pyjx.experimental.pallas import tpu as pltpu

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import join_effects, keeps_alive
+from pyjx.core.evaluation import map_jaxprs
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn
-from pyjx.core.nested import map_jaxprs
 
 
 def dce(closed: ClosedJaxpr) -> ClosedJaxpr:

@@ -38,9 +38,9 @@ import numpy as np
 from pyjx.core.contents import params_key
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import join_effects
+from pyjx.core.evaluation import holders, map_jaxprs
 from pyjx.core.frames import user_code
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from pyjx.core.nested import holders, map_jaxprs
 from pyjx.core.options import ONE_KERNEL
 from pyjx.core.passes.blocks import Flow, Group, Program, Users, groups_of
 from pyjx.core.passes.dce import dce_jaxpr, used_variables

@@ -16,10 +16,9 @@ from typing import Any, ParamSpec, TypeVar
 from pyjx.configuration import keeping_lanes
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
-from pyjx.core.evaluation import jaxpr_as_fun, walk
+from pyjx.core.evaluation import holds_jaxprs, jaxpr_as_fun, map_jaxprs, program_of, walk, within
 from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
-from pyjx.core.nested import holds_jaxprs, map_jaxprs, program_of, within
 from pyjx.core.passes.dce import without_effects
 from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive, vary

@@ -6,7 +6,7 @@ from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
     "pyjx.configuration": "enable_debug_checks=pallas_enable_debug_checks",
-    "pyjx.core.slices": "Slice ds dslice=ds",
+    "pyjx.core.integers": "Slice ds dslice=ds",
     "pyjx.experimental.pallas.kernel_grids": (
         "ANY BlockDim BlockSpec Blocked BoundedSlice Buffered CostEstimate Element GridSpec "
         "Indirect MemoryRef MemorySpace RevisitMode Squeezed no_block_spec num_programs "

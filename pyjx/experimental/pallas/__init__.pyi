@@ -4,9 +4,9 @@ from types import ModuleType as _ModuleType
 from typing import Any as _Any
 from pyjx.experimental.pallas import ops as ops
 from pyjx.configuration import pallas_enable_debug_checks as enable_debug_checks
-from pyjx.core.slices import Slice as Slice
-from pyjx.core.slices import ds as ds
-from pyjx.core.slices import ds as dslice
+from pyjx.core.integers import Slice as Slice
+from pyjx.core.integers import ds as ds
+from pyjx.core.integers import ds as dslice
 from pyjx.experimental.pallas.kernel_grids import ANY as ANY
 from pyjx.experimental.pallas.kernel_grids import BlockDim as BlockDim
 from pyjx.experimental.pallas.kernel_grids import BlockSpec as BlockSpec

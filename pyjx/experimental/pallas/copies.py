@@ -21,8 +21,8 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.effects import Effects, NamedAxisEffect, reads, writes
+from pyjx.core.integers import ds
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.slices import ds
 from pyjx.engine.discharge import Box
 from pyjx.engine.types import Params
 from pyjx.experimental.pallas.in_kernels import run_scoped, scratch, when

@@ -24,9 +24,8 @@ from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, ShapedArray, SymbolicDim, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, RefEffect, axis_names, reads
-from pyjx.core.evaluation import jaxpr_as_fun
+from pyjx.core.evaluation import all_eqns, jaxpr_as_fun, program_of
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal
-from pyjx.core.nested import all_eqns, program_of
 from pyjx.core.options import Inline
 from pyjx.core.places import joined
 from pyjx.core.primitive import Holding, Primitive, register, vary

@@ -15,9 +15,8 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects
-from pyjx.core.evaluation import walk
+from pyjx.core.evaluation import program_of, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
-from pyjx.core.nested import program_of
 from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import trace_to_jaxpr

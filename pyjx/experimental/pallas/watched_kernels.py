@@ -24,10 +24,9 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core.avals import AbstractRef, ShapedArray
-from pyjx.core.evaluation import jaxpr_as_fun, walk
+from pyjx.core.evaluation import jaxpr_as_fun, program_of, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.jaxpr import Literal as Constant
-from pyjx.core.nested import program_of
 from pyjx.core.records import Record
 from pyjx.core.source_info import summarize
 from pyjx.core.trace import trace_to_jaxpr

@@ -24,10 +24,9 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractValue, ShapedArray, get_aval
 from pyjx.core.derived import derived
-from pyjx.core.evaluation import walk
+from pyjx.core.evaluation import program_of, walk
 from pyjx.core.explicit import without_dim
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn
-from pyjx.core.nested import program_of
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.engine.batching import may_close_over_values

@@ -10,7 +10,8 @@ from pyjx.lazy import attach
 # Public names by family.
 FAMILIES: dict[str, str] = {
     "pyjx.lax.linalg.cholesky_factors": (
-        "cholesky cholesky_p cholesky_update cholesky_update_p"
+        "cholesky cholesky_p cholesky_update cholesky_update_p symmetric_product "
+        "symmetric_product_p"
     ),
     "pyjx.lax.linalg.general_eigen": (
         "EigImplementation eig eig_p hessenberg hessenberg_p schur schur_p tridiagonal "
@@ -24,7 +25,6 @@ FAMILIES: dict[str, str] = {
         "householder_product householder_product_p ormqr ormqr_p qr qr_p"
     ),
     "pyjx.lax.linalg.symmetric_eigen": "EighImplementation eigh eigh_p",
-    "pyjx.lax.linalg.symmetric_updates": "symmetric_product symmetric_product_p",
     "pyjx.lax.linalg.triangular_systems": "triangular_solve triangular_solve_p",
     "pyjx.lax.linalg.general_systems": "tridiagonal_solve tridiagonal_solve_p",
 }

@@ -4,6 +4,8 @@ from pyjx.lax.linalg.cholesky_factors import cholesky as cholesky
 from pyjx.lax.linalg.cholesky_factors import cholesky_p as cholesky_p
 from pyjx.lax.linalg.cholesky_factors import cholesky_update as cholesky_update
 from pyjx.lax.linalg.cholesky_factors import cholesky_update_p as cholesky_update_p
+from pyjx.lax.linalg.cholesky_factors import symmetric_product as symmetric_product
+from pyjx.lax.linalg.cholesky_factors import symmetric_product_p as symmetric_product_p
 from pyjx.lax.linalg.general_eigen import EigImplementation as EigImplementation
 from pyjx.lax.linalg.general_eigen import eig as eig
 from pyjx.lax.linalg.general_eigen import eig_p as eig_p
@@ -30,8 +32,6 @@ from pyjx.lax.linalg.reflectors import qr_p as qr_p
 from pyjx.lax.linalg.symmetric_eigen import EighImplementation as EighImplementation
 from pyjx.lax.linalg.symmetric_eigen import eigh as eigh
 from pyjx.lax.linalg.symmetric_eigen import eigh_p as eigh_p
-from pyjx.lax.linalg.symmetric_updates import symmetric_product as symmetric_product
-from pyjx.lax.linalg.symmetric_updates import symmetric_product_p as symmetric_product_p
 from pyjx.lax.linalg.triangular_systems import triangular_solve as triangular_solve
 from pyjx.lax.linalg.triangular_systems import triangular_solve_p as triangular_solve_p
 from pyjx.lax.linalg.general_systems import tridiagonal_solve as tridiagonal_solve
@@ -42,6 +42,8 @@ __all__ = [
     "cholesky_p",
     "cholesky_update",
     "cholesky_update_p",
+    "symmetric_product",
+    "symmetric_product_p",
     "EigImplementation",
     "eig",
     "eig_p",
@@ -68,8 +70,6 @@ __all__ = [
     "EighImplementation",
     "eigh",
     "eigh_p",
-    "symmetric_product",
-    "symmetric_product_p",
     "triangular_solve",
     "triangular_solve_p",
     "tridiagonal_solve",

@@ -33,7 +33,7 @@ from pyjx.numpy.dispatch import numpy_function
 from pyjx.runtime.operations import body_of
 from pyjx.scipy.linalg.factors import complex_form
 from pyjx.scipy.linalg.operands import array, arrays, as_complex
-from pyjx.transforms.jvp import jvp
+from pyjx.transforms.linearize import jvp
 
 # -- the exponential -------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.promotion import any_ranks
-from pyjx.transforms.jvp import jvp
+from pyjx.transforms.linearize import jvp
 
 
 def _normalized(k: Array, m: Array) -> tuple[Array, Array, Array]:
