@@ -11,6 +11,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import export, jaxlib_api
+from pyjx.export import exported as exports
 from pyjx.export import jax_format
 from tests.files import ARCHIVES, cases, contents
 
@@ -174,7 +175,7 @@ def changed(place, value):
     """The bytes of a function whose field at a place, numbers of fields and positions, is another
     one."""
     exported = cases.exported("second")
-    fields = jax_format._table_of(exported._header(exported), exported.mlir_module_serialized)
+    fields = jax_format._table_of(exports._header(exported), exported.mlir_module_serialized)
     at = fields
     for step in place[:-1]:
         at = at[step]
