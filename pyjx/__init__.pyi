@@ -83,16 +83,16 @@ from pyjx.core.name_stack import named_call as named_call
 from pyjx.core.name_stack import named_scope as named_scope
 from pyjx.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
 from pyjx.transforms.grad import grad as grad
+from pyjx.transforms.grad import hessian as hessian
+from pyjx.transforms.grad import jacfwd as jacfwd
+from pyjx.transforms.grad import jacobian as jacobian
+from pyjx.transforms.grad import jacrev as jacrev
 from pyjx.transforms.grad import value_and_grad as value_and_grad
 from pyjx.transforms.linearize import jvp as jvp
 from pyjx.transforms.linearize import linear_transpose as linear_transpose
 from pyjx.transforms.linearize import linearize as linearize
 from pyjx.transforms.vjp import fwd_and_bwd as fwd_and_bwd
 from pyjx.transforms.vjp import vjp as vjp
-from pyjx.transforms.jacobians import jacfwd as jacfwd
-from pyjx.transforms.jacobians import jacrev as jacrev
-from pyjx.transforms.jacobians import jacobian as jacobian
-from pyjx.transforms.jacobians import hessian as hessian
 from pyjx.transforms.vmap import vmap as vmap
 from pyjx.transforms.checkpointing import checkpoint as checkpoint
 from pyjx.transforms.checkpointing import checkpoint_policies as checkpoint_policies
@@ -239,16 +239,16 @@ __all__ = [
     "named_scope",
     "ensure_compile_time_eval",
     "grad",
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
     "value_and_grad",
     "jvp",
     "linear_transpose",
     "linearize",
     "fwd_and_bwd",
     "vjp",
-    "jacfwd",
-    "jacrev",
-    "jacobian",
-    "hessian",
     "vmap",
     "checkpoint",
     "checkpoint_policies",

@@ -34,7 +34,7 @@ from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.decompose import decomposition_of
 from pyjx.engine.types import Value
-from pyjx.lax.nary import elementwise_names
+from pyjx.lax.elementwise import elementwise_names
 
 Dim = int | SymbolicDim  # of a shape
 SIZE = np.dtype(np.int32)  # of the true sizes

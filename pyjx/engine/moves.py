@@ -2,7 +2,7 @@
 the operation that makes them lie otherwise along the Explicit axes of a mesh.
 
 Two primitives that the engines and the lowering make equations of. What applies them to arrays
-stands above these, with the public functions: runtime/device_put.py, runtime/constraints.py.
+stands above these, with the public functions: runtime/device_put.py, runtime/resharding.py.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from pyjx.engine.primitives import cast
 from pyjx.engine.rules import forward_rule
 from pyjx.engine.tangents import Zero, instantiate, materialized, zero_tangent
 from pyjx.engine.types import Flags, TreeDef
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.lazy import directory, refuse
 from pyjx.tree_util import tree_flatten, tree_unflatten
 

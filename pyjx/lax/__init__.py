@@ -18,7 +18,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.composites": "composite",
     "pyjx.lax.common": "broadcast_shapes",
     "pyjx.core.dtypes": "dtype",
-    "pyjx.runtime.constraints": "sharding_constraint_p with_sharding_constraint",
+    "pyjx.runtime.resharding": "sharding_constraint_p with_sharding_constraint",
     "pyjx.runtime.device_put": "device_put_p",
     "pyjx.engine.primitives": "iota_p optimization_barrier_p",
     "pyjx.engine.axes": (

@@ -18,8 +18,8 @@ from pyjx.lax.linear_solves import linear_solve_p as linear_solve_p
 from pyjx.lax.composites import composite as composite
 from pyjx.lax.common import broadcast_shapes as broadcast_shapes
 from pyjx.core.dtypes import dtype as dtype
-from pyjx.runtime.constraints import sharding_constraint_p as sharding_constraint_p
-from pyjx.runtime.constraints import with_sharding_constraint as with_sharding_constraint
+from pyjx.runtime.resharding import sharding_constraint_p as sharding_constraint_p
+from pyjx.runtime.resharding import with_sharding_constraint as with_sharding_constraint
 from pyjx.runtime.device_put import device_put_p as device_put_p
 from pyjx.engine.primitives import iota_p as iota_p
 from pyjx.engine.primitives import optimization_barrier_p as optimization_barrier_p

@@ -9,8 +9,7 @@ from pyjx.core.primitive import ANY_WAY, CHEAP
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import Value
 from pyjx.lax.common import operand
-from pyjx.lax.elementwise import add, mul
-from pyjx.lax.nary import INTEGER, INTEGER_OR_BOOL, elementwise, like, operands
+from pyjx.lax.elementwise import INTEGER, INTEGER_OR_BOOL, add, elementwise, like, mul, operands
 
 and_p = elementwise("and", INTEGER_OR_BOOL, INTEGER_OR_BOOL, cost=CHEAP)
 or_p = elementwise("or", INTEGER_OR_BOOL, INTEGER_OR_BOOL, cost=CHEAP)

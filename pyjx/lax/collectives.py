@@ -45,7 +45,7 @@ from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.types import AxisName, Dims, Operand, Params, Tangent, Value, Values
 from pyjx.lax.common import accepted, host_converted, operand
-from pyjx.lax.nary import like
+from pyjx.lax.elementwise import like
 from pyjx.lax.reductions import reduce_max_p, reduce_min_p
 from pyjx.tree_util import tree_map
 

@@ -27,8 +27,7 @@ from pyjx.engine.types import Avals, Dims, Operand, Rule, Tangent, Tangents, Val
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.common import all_weak, check_same_dtypes, operand
 from pyjx.lax.convert import complex, conj, imag, real
-from pyjx.lax.elementwise import div, floor, mul, neg
-from pyjx.lax.nary import (
+from pyjx.lax.elementwise import (
     COMPARABLE,
     FLOATING,
     NUMBER_OR_BOOL,
@@ -36,8 +35,12 @@ from pyjx.lax.nary import (
     REAL_OR_COMPLEX,
     check_kinds,
     differentiate_by_result,
+    div,
     elementwise,
+    floor,
     like,
+    mul,
+    neg,
     operands,
     real_dtype,
     stretch,

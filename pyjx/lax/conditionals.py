@@ -34,7 +34,7 @@ from pyjx.lax.agreement import check_operands_distinct, trace_branches
 from pyjx.lax.common import operand
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
 from pyjx.lax.convert import convert_element_type, full, stop_gradient
-from pyjx.lax.nary import FLOATING, INTEGER, accepts
+from pyjx.lax.elementwise import FLOATING, INTEGER, accepts
 from pyjx.runtime import backends
 from pyjx.tree_util import tree_flatten, tree_unflatten
 

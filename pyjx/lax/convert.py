@@ -24,14 +24,14 @@ from pyjx.engine.rules import elementwise_batch, jvp_zero
 from pyjx.engine.tangents import Zero, full_aval, is_undefined_primal
 from pyjx.engine.types import Value
 from pyjx.lax.common import host_converted, operand, warn_of_complex
-from pyjx.lax.elementwise import neg
-from pyjx.lax.nary import (
+from pyjx.lax.elementwise import (
     ANY,
     COMPLEX,
     FLOATING,
     check_kinds,
     complex_dtype,
     elementwise,
+    neg,
     operands,
     real_dtype,
     transpose_nary,

@@ -35,7 +35,7 @@ from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.moves import constant_beside
 from pyjx.engine.types import BatchDims, Operand, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand
-from pyjx.lax.nary import complex_dtype, real_dtype
+from pyjx.lax.elementwise import complex_dtype, real_dtype
 
 MAX_AXES = 3  # of one transform, in XLA
 

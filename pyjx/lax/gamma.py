@@ -26,18 +26,23 @@ from pyjx.engine.types import Values
 from pyjx.lax.common import operand
 from pyjx.lax.compare import abs, clamp, min, select
 from pyjx.lax.elementwise import (
+    FLOATING,
     RoundingMethod,
     add,
     ceil,
+    coefficient,
+    differentiate,
+    elementwise,
     floor,
     horner,
     integer_pow,
+    like,
     mul,
     neg,
+    operands,
     round,
 )
 from pyjx.lax.loops import while_loop
-from pyjx.lax.nary import FLOATING, coefficient, differentiate, elementwise, like, operands
 from pyjx.lax.special import any_of, constant, in_single, no_derivative, where
 from pyjx.lax.transcendental import exp, log, log1p, pow
 

@@ -23,10 +23,20 @@ from pyjx.engine.tangents import Zero, full_aval
 from pyjx.engine.types import Tangent, Values
 from pyjx.lax.common import broadcast_shapes, check_same_dtypes, operand
 from pyjx.lax.compare import abs, clamp, gt, min, select, sign
-from pyjx.lax.elementwise import add, integer_pow, mul, neg, sub
+from pyjx.lax.elementwise import (
+    FLOATING,
+    add,
+    broadcast_operands,
+    elementwise,
+    integer_pow,
+    like,
+    mul,
+    neg,
+    operands,
+    sub,
+)
 from pyjx.lax.gamma import digamma, lgamma
 from pyjx.lax.loops import while_loop
-from pyjx.lax.nary import FLOATING, broadcast_operands, elementwise, like, operands
 from pyjx.lax.special import any_of, constant, erfc, in_single, no_derivative, where
 from pyjx.lax.transcendental import exp, log, log1p, sqrt
 

@@ -21,7 +21,7 @@ from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import BatchDims, Dims, Value, Values
 from pyjx.lax.common import operand
-from pyjx.lax.nary import ANY, elementwise
+from pyjx.lax.elementwise import ANY, elementwise
 from pyjx.runtime.resharding import placed
 
 if TYPE_CHECKING:

@@ -45,9 +45,8 @@ from pyjx.lax.common import as_dtype, host_converted
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.compare import eq
 from pyjx.lax.convert import convert_element_type
-from pyjx.lax.elementwise import div, mul
+from pyjx.lax.elementwise import NUMBER_OR_BOOL, ORDERED, accepts, check_kinds, div, mul
 from pyjx.lax.joining import concatenate, split
-from pyjx.lax.nary import NUMBER_OR_BOOL, ORDERED, accepts, check_kinds
 from pyjx.lax.shapes import reshape, squeeze
 
 if TYPE_CHECKING:

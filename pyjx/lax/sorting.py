@@ -22,10 +22,9 @@ from pyjx.engine.types import BatchDims, Dims, Params, Rule, Tangents, Value, Va
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.convert import full_like
 from pyjx.lax.creation import broadcasted_iota
-from pyjx.lax.elementwise import neg
+from pyjx.lax.elementwise import NUMBER_OR_BOOL, ORDERED, check_kinds, neg
 from pyjx.lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather
 from pyjx.lax.joining import slice_in_dim
-from pyjx.lax.nary import NUMBER_OR_BOOL, ORDERED, check_kinds
 from pyjx.lax.shapes import reshape, rev
 
 

@@ -23,14 +23,20 @@ from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Value
 from pyjx.lax.common import operand
 from pyjx.lax.compare import abs, gt, le, select, sign
-from pyjx.lax.elementwise import add, div, integer_pow, mul, neg, square, sub
-from pyjx.lax.nary import (
+from pyjx.lax.elementwise import (
     FLOATING,
+    add,
     coefficient,
     differentiate,
     differentiate_by_result,
+    div,
     elementwise,
+    integer_pow,
     like,
+    mul,
+    neg,
+    square,
+    sub,
 )
 from pyjx.lax.reductions import reduce_or
 from pyjx.lax.transcendental import accurate, exp, rsqrt

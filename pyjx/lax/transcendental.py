@@ -24,19 +24,26 @@ from pyjx.engine.types import Value
 from pyjx.lax.common import all_weak, nary_shape, operand
 from pyjx.lax.compare import abs, clamp, eq, select
 from pyjx.lax.convert import complex, imag, real, stop_gradient
-from pyjx.lax.elementwise import add, div, integer_pow, mul, neg, one_minus_square, square, sub
-from pyjx.lax.nary import (
+from pyjx.lax.elementwise import (
     FLOATING,
     INEXACT,
     REAL_OR_COMPLEX,
+    add,
     broadcast_operands,
     check_kinds,
     coefficient,
     differentiate,
     differentiate_by_result,
+    div,
     elementwise,
+    integer_pow,
     like,
+    mul,
+    neg,
+    one_minus_square,
     operands,
+    square,
+    sub,
 )
 
 

@@ -14,7 +14,7 @@ from pyjx.core.frames import warn
 from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim_p
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy import creation
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import canonical_axis, names_in

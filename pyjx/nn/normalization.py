@@ -18,7 +18,7 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.types import Value, Values
 from pyjx.lax.common import broadcast_shapes
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import axes_and_names, beside_constants, dtype_of

@@ -20,7 +20,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.engine.types import Value
 from pyjx.lax.contractions import dot_shape
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy import creation
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.joining import repeated

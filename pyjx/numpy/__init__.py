@@ -93,11 +93,9 @@ FAMILIES: dict[str, str] = {
         "average corrcoef cov nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin "
         "nanprod nanstd nansum nanvar std var"
     ),
-    "pyjx.numpy.quantiles": (
-        "median nanmedian nanpercentile nanquantile percentile quantile"
-    ),
     "pyjx.numpy.sorting": (
-        "argpartition argsort digitize isin lexsort partition searchsorted sort sort_complex top_k"
+        "argpartition argsort digitize isin lexsort median nanmedian nanpercentile nanquantile "
+        "partition percentile quantile searchsorted sort sort_complex top_k"
     ),
     "pyjx.numpy.setops": (
         "argwhere compress flatnonzero intersect1d nonzero setdiff1d setxor1d union1d unique "

@@ -391,18 +391,18 @@ from pyjx.numpy.statistics import nansum as nansum
 from pyjx.numpy.statistics import nanvar as nanvar
 from pyjx.numpy.statistics import std as std
 from pyjx.numpy.statistics import var as var
-from pyjx.numpy.quantiles import median as median
-from pyjx.numpy.quantiles import nanmedian as nanmedian
-from pyjx.numpy.quantiles import nanpercentile as nanpercentile
-from pyjx.numpy.quantiles import nanquantile as nanquantile
-from pyjx.numpy.quantiles import percentile as percentile
-from pyjx.numpy.quantiles import quantile as quantile
 from pyjx.numpy.sorting import argpartition as argpartition
 from pyjx.numpy.sorting import argsort as argsort
 from pyjx.numpy.sorting import digitize as digitize
 from pyjx.numpy.sorting import isin as isin
 from pyjx.numpy.sorting import lexsort as lexsort
+from pyjx.numpy.sorting import median as median
+from pyjx.numpy.sorting import nanmedian as nanmedian
+from pyjx.numpy.sorting import nanpercentile as nanpercentile
+from pyjx.numpy.sorting import nanquantile as nanquantile
 from pyjx.numpy.sorting import partition as partition
+from pyjx.numpy.sorting import percentile as percentile
+from pyjx.numpy.sorting import quantile as quantile
 from pyjx.numpy.sorting import searchsorted as searchsorted
 from pyjx.numpy.sorting import sort as sort
 from pyjx.numpy.sorting import sort_complex as sort_complex
@@ -813,18 +813,18 @@ __all__ = [
     "nanvar",
     "std",
     "var",
-    "median",
-    "nanmedian",
-    "nanpercentile",
-    "nanquantile",
-    "percentile",
-    "quantile",
     "argpartition",
     "argsort",
     "digitize",
     "isin",
     "lexsort",
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
     "partition",
+    "percentile",
+    "quantile",
     "searchsorted",
     "sort",
     "sort_complex",

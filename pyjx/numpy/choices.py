@@ -14,7 +14,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.lax.common import broadcast_shapes
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import as_bool, dtype_of
 from pyjx.numpy.patterns import roomy

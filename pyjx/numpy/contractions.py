@@ -27,7 +27,7 @@ from pyjx.lax.contractions import (
     result_sharding,
     takes_real_part,
 )
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
 from pyjx.numpy.operands import as_tuple, canonical_axis, filled_like, is_integer

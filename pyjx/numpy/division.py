@@ -11,7 +11,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import is_scalar_constant
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy.operands import constant_like, dtype_of, filled_like, is_inexact
 
 

@@ -21,7 +21,7 @@ from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
 from pyjx.errors import ConcretizationTypeError
 from pyjx.lax.common import broadcast_shapes as _common_shape
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy import ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import (

@@ -19,7 +19,7 @@ from pyjx.core.scalars import wrapped_constant
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.core.value_texts import shortened
 from pyjx.engine.tangents import full_aval
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy.promotion import convert
 
 # -- operands --------------------------------------------------------------------------------------

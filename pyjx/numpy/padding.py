@@ -14,11 +14,11 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.integers import index
 from pyjx.core.trace import concrete_or_error
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, rounding, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert, operands
-from pyjx.numpy.quantiles import median
+from pyjx.numpy.sorting import median
 from pyjx.runtime.operations import body_of
 
 Pairs = tuple[tuple[int, int], ...]

@@ -22,7 +22,7 @@ from pyjx.core.value_texts import cure
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.moves import number_beside
 from pyjx.lax.common import broadcast_shapes, misfit, real_part_on_host, warn_of_complex
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import as_arrays
 

@@ -23,7 +23,7 @@ from pyjx.engine.primitives import cast
 from pyjx.engine.types import Value
 from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import broadcast_shapes
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy.dispatch import alias, numpy_function
 from pyjx.numpy.operands import axes_and_names, canonical_axes, canonical_axis, names_in
 from pyjx.numpy.promotion import convert, literal, numbers, operands, size_literal

@@ -12,7 +12,7 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.lax.nary import coefficient
+from pyjx.lax.elementwise import coefficient
 from pyjx.numpy.dispatch import alias
 from pyjx.numpy.division import int_floor_divide
 from pyjx.numpy.operands import (

@@ -20,7 +20,7 @@ from pyjx.core.call_notes import aliases
 from pyjx.core.explicit import entries_of
 from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.engine.primitives import cast
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.manipulation import moved
 from pyjx.numpy.operands import canonical_axis

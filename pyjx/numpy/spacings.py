@@ -18,7 +18,7 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.lax.common import broadcast_shapes
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy.creation import asarray, filled
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import canonical_axis, constant_like

@@ -12,7 +12,7 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.contractions import matmul
 from pyjx.numpy.dispatch import numpy_function

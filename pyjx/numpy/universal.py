@@ -23,7 +23,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import moveaxis, transpose
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.lazy import deferred
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import canonical_axes, canonical_axis, is_integer

@@ -24,11 +24,10 @@ FAMILIES: dict[str, str] = {
         "double_sided_maxwell geometric lognormal maxwell multivariate_normal orthogonal pareto "
         "rayleigh triangular wald weibull_min"
     ),
-    "pyjx.random.counts": "binomial multinomial poisson",
+    "pyjx.random.discrete": "binomial categorical choice multinomial permutation poisson",
     "pyjx.random.gamma_samplers": (
         "ball beta chisquare dirichlet f gamma generalized_normal loggamma random_gamma_p t"
     ),
-    "pyjx.random.selection": "categorical choice permutation",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

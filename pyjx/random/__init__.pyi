@@ -33,9 +33,12 @@ from pyjx.random.distributions import rayleigh as rayleigh
 from pyjx.random.distributions import triangular as triangular
 from pyjx.random.distributions import wald as wald
 from pyjx.random.distributions import weibull_min as weibull_min
-from pyjx.random.counts import binomial as binomial
-from pyjx.random.counts import multinomial as multinomial
-from pyjx.random.counts import poisson as poisson
+from pyjx.random.discrete import binomial as binomial
+from pyjx.random.discrete import categorical as categorical
+from pyjx.random.discrete import choice as choice
+from pyjx.random.discrete import multinomial as multinomial
+from pyjx.random.discrete import permutation as permutation
+from pyjx.random.discrete import poisson as poisson
 from pyjx.random.gamma_samplers import ball as ball
 from pyjx.random.gamma_samplers import beta as beta
 from pyjx.random.gamma_samplers import chisquare as chisquare
@@ -46,9 +49,6 @@ from pyjx.random.gamma_samplers import generalized_normal as generalized_normal
 from pyjx.random.gamma_samplers import loggamma as loggamma
 from pyjx.random.gamma_samplers import random_gamma_p as random_gamma_p
 from pyjx.random.gamma_samplers import t as t
-from pyjx.random.selection import categorical as categorical
-from pyjx.random.selection import choice as choice
-from pyjx.random.selection import permutation as permutation
 
 __all__ = [
     "Key",
@@ -85,7 +85,10 @@ __all__ = [
     "wald",
     "weibull_min",
     "binomial",
+    "categorical",
+    "choice",
     "multinomial",
+    "permutation",
     "poisson",
     "ball",
     "beta",
@@ -97,7 +100,4 @@ __all__ = [
     "loggamma",
     "random_gamma_p",
     "t",
-    "categorical",
-    "choice",
-    "permutation",
 ]

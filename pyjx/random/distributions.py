@@ -15,7 +15,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.engine.types import Value
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.samplers import (
     as_array,

@@ -21,7 +21,7 @@ from pyjx.core.scalars import is_scalar_constant, scalar_constant, wrapped_const
 from pyjx.core.value_texts import shortened
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcasts_to
-from pyjx.lax.nary import stretch
+from pyjx.lax.elementwise import stretch
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.keys import draw_bits
 

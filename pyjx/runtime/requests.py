@@ -12,9 +12,8 @@ from pyjx.core.layouts import Format, ShardingLike
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
-from pyjx.runtime.constraints import check_no_layout, resolved
 from pyjx.runtime.placement import Layouts, Request, Shardings
-from pyjx.runtime.resharding import lying
+from pyjx.runtime.resharding import check_no_layout, lying, resolved
 from pyjx.runtime.sharding import Sharding
 
 

@@ -24,7 +24,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
-from pyjx.lax.nary import complex_dtype, real_dtype
+from pyjx.lax.elementwise import complex_dtype, real_dtype
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.fft.transforms import resized
 from pyjx.numpy.operands import canonical_axis, is_complex

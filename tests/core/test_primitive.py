@@ -71,11 +71,11 @@ def test_pickles_are_read_in_a_new_process():
 def test_tables_of_rules_are_kept_by_operations():
     """A name that is misspelt, or an operation that is renamed, is an error where it is read."""
     from pyjx.experimental import roofline
-    from pyjx.experimental.checkify import conditions, transformation
+    from pyjx.experimental.checkify import checks, transformation
     from pyjx.experimental.jet import _CALLS, _RULES
     from pyjx.experimental.sparse import transform
 
-    for table in (conditions._INDEXED, transformation._RULES, _RULES, _CALLS,
+    for table in (checks._INDEXED, transformation._RULES, _RULES, _CALLS,
                   transform.RULES, transform._DENSIFYING, roofline._LINKS):
         assert table and all(isinstance(p, Primitive) for p in table)
 

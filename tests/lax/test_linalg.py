@@ -9,7 +9,7 @@ import pyjx.numpy as jnp
 from pyjx.lax import linalg
 from pyjx.lax.linalg.general_systems import _eliminated
 from pyjx.lax.linalg.reflectors import _reflected, geqrf_p
-from pyjx.lax.linalg.singular_values import _by_polar_factors
+from pyjx.lax.linalg.spectral import _by_polar_factors
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
 SQUARE = [(5, 5), (3, 4, 4), (2, 1, 3, 3), (1, 1), (0, 0), (2, 0, 0), (0, 3, 3)]

@@ -13,7 +13,7 @@ import pyjx as jax
 from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.jaxlib_api import JAXLIB_VERSION
-from pyjx.random.counts import _stirling_rest
+from pyjx.random.discrete import _stirling_rest
 
 KEY = random.key(42)
 N = (8000,)

@@ -6,11 +6,10 @@ from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
     "pyjx.experimental.checkify.transformation": "checkify",
-    "pyjx.experimental.checkify.conditions": "check check_error debug_check",
-    "pyjx.experimental.checkify.errors": (
+    "pyjx.experimental.checkify.checks": (
         "DivisionByZeroError Error ErrorCategory FailedCheckError JaxException JaxRuntimeError "
-        "NaNError OOBError all_checks automatic_checks div_checks float_checks index_checks "
-        "init_error nan_checks user_checks"
+        "NaNError OOBError all_checks automatic_checks check check_error debug_check div_checks "
+        "float_checks index_checks init_error nan_checks user_checks"
     ),
 }
 

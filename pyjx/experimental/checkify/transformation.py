@@ -32,13 +32,16 @@ from pyjx.engine.lanes import lanes_p
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Values
-from pyjx.experimental.checkify.conditions import CheckEffect, check_error, check_p, checks_of
-from pyjx.experimental.checkify.errors import (
+from pyjx.experimental.checkify.checks import (
     Checked,
+    CheckEffect,
     Error,
     ErrorCategory,
     Found,
     Site,
+    check_error,
+    check_p,
+    checks_of,
     found,
     index_checks,
     n_values,

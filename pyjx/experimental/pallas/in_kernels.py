@@ -15,7 +15,7 @@ from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
 from pyjx.debug import printing
-from pyjx.experimental.checkify import conditions
+from pyjx.experimental.checkify import checks
 from pyjx.experimental.pallas.kernel_calls import scratch_type, scratch_value, uninitialized
 from pyjx.experimental.pallas.kernel_grids import ANY, CostEstimate, MemoryRef, axes_of_kernel
 from pyjx.lax.conditionals import cond
@@ -202,7 +202,7 @@ def debug_check(condition: ArrayLike, message: str) -> None:
       message: what is said if it does not hold.
     """
     if configuration.pallas_enable_debug_checks.value:
-        conditions.check(condition, message)  # type: ignore[arg-type]
+        checks.check(condition, message)  # type: ignore[arg-type]
 
 
 def trace_value(label: str, value: ArrayLike) -> None:

@@ -16,7 +16,7 @@ from pyjx.engine.types import TreeDef
 from pyjx.experimental.sparse.formats import JAXSparse
 from pyjx.guards import guard
 from pyjx.transforms import grad as _grad
-from pyjx.transforms import jacobians as _jacobians
+from pyjx.transforms import grad as _jacobians
 from pyjx.transforms.arguments import canonical_argnums, require_argnums, wraps
 from pyjx.transforms.vmap import is_vmappable
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten

@@ -9,22 +9,18 @@ from pyjx.lazy import attach
 
 # Public names by family.
 FAMILIES: dict[str, str] = {
-    "pyjx.lax.linalg.cholesky_factors": (
-        "cholesky cholesky_p cholesky_update cholesky_update_p symmetric_product "
-        "symmetric_product_p"
+    "pyjx.lax.linalg.triangular_factors": (
+        "cholesky cholesky_p cholesky_update cholesky_update_p lu lu_p lu_pivots_to_permutation "
+        "lu_pivots_to_permutation_p symmetric_product symmetric_product_p"
     ),
     "pyjx.lax.linalg.general_eigen": (
         "EigImplementation eig eig_p hessenberg hessenberg_p schur schur_p tridiagonal "
         "tridiagonal_p"
     ),
-    "pyjx.lax.linalg.pivoted_factors": (
-        "lu lu_p lu_pivots_to_permutation lu_pivots_to_permutation_p"
-    ),
-    "pyjx.lax.linalg.singular_values": "SvdAlgorithm qdwh svd svd_p",
+    "pyjx.lax.linalg.spectral": "EighImplementation SvdAlgorithm eigh eigh_p qdwh svd svd_p",
     "pyjx.lax.linalg.reflectors": (
         "householder_product householder_product_p ormqr ormqr_p qr qr_p"
     ),
-    "pyjx.lax.linalg.symmetric_eigen": "EighImplementation eigh eigh_p",
     "pyjx.lax.linalg.triangular_systems": "triangular_solve triangular_solve_p",
     "pyjx.lax.linalg.general_systems": "tridiagonal_solve tridiagonal_solve_p",
 }

@@ -1,11 +1,15 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.lax.linalg.
 
-from pyjx.lax.linalg.cholesky_factors import cholesky as cholesky
-from pyjx.lax.linalg.cholesky_factors import cholesky_p as cholesky_p
-from pyjx.lax.linalg.cholesky_factors import cholesky_update as cholesky_update
-from pyjx.lax.linalg.cholesky_factors import cholesky_update_p as cholesky_update_p
-from pyjx.lax.linalg.cholesky_factors import symmetric_product as symmetric_product
-from pyjx.lax.linalg.cholesky_factors import symmetric_product_p as symmetric_product_p
+from pyjx.lax.linalg.triangular_factors import cholesky as cholesky
+from pyjx.lax.linalg.triangular_factors import cholesky_p as cholesky_p
+from pyjx.lax.linalg.triangular_factors import cholesky_update as cholesky_update
+from pyjx.lax.linalg.triangular_factors import cholesky_update_p as cholesky_update_p
+from pyjx.lax.linalg.triangular_factors import lu as lu
+from pyjx.lax.linalg.triangular_factors import lu_p as lu_p
+from pyjx.lax.linalg.triangular_factors import lu_pivots_to_permutation as lu_pivots_to_permutation
+from pyjx.lax.linalg.triangular_factors import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
+from pyjx.lax.linalg.triangular_factors import symmetric_product as symmetric_product
+from pyjx.lax.linalg.triangular_factors import symmetric_product_p as symmetric_product_p
 from pyjx.lax.linalg.general_eigen import EigImplementation as EigImplementation
 from pyjx.lax.linalg.general_eigen import eig as eig
 from pyjx.lax.linalg.general_eigen import eig_p as eig_p
@@ -15,23 +19,19 @@ from pyjx.lax.linalg.general_eigen import schur as schur
 from pyjx.lax.linalg.general_eigen import schur_p as schur_p
 from pyjx.lax.linalg.general_eigen import tridiagonal as tridiagonal
 from pyjx.lax.linalg.general_eigen import tridiagonal_p as tridiagonal_p
-from pyjx.lax.linalg.pivoted_factors import lu as lu
-from pyjx.lax.linalg.pivoted_factors import lu_p as lu_p
-from pyjx.lax.linalg.pivoted_factors import lu_pivots_to_permutation as lu_pivots_to_permutation
-from pyjx.lax.linalg.pivoted_factors import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
-from pyjx.lax.linalg.singular_values import SvdAlgorithm as SvdAlgorithm
-from pyjx.lax.linalg.singular_values import qdwh as qdwh
-from pyjx.lax.linalg.singular_values import svd as svd
-from pyjx.lax.linalg.singular_values import svd_p as svd_p
+from pyjx.lax.linalg.spectral import EighImplementation as EighImplementation
+from pyjx.lax.linalg.spectral import SvdAlgorithm as SvdAlgorithm
+from pyjx.lax.linalg.spectral import eigh as eigh
+from pyjx.lax.linalg.spectral import eigh_p as eigh_p
+from pyjx.lax.linalg.spectral import qdwh as qdwh
+from pyjx.lax.linalg.spectral import svd as svd
+from pyjx.lax.linalg.spectral import svd_p as svd_p
 from pyjx.lax.linalg.reflectors import householder_product as householder_product
 from pyjx.lax.linalg.reflectors import householder_product_p as householder_product_p
 from pyjx.lax.linalg.reflectors import ormqr as ormqr
 from pyjx.lax.linalg.reflectors import ormqr_p as ormqr_p
 from pyjx.lax.linalg.reflectors import qr as qr
 from pyjx.lax.linalg.reflectors import qr_p as qr_p
-from pyjx.lax.linalg.symmetric_eigen import EighImplementation as EighImplementation
-from pyjx.lax.linalg.symmetric_eigen import eigh as eigh
-from pyjx.lax.linalg.symmetric_eigen import eigh_p as eigh_p
 from pyjx.lax.linalg.triangular_systems import triangular_solve as triangular_solve
 from pyjx.lax.linalg.triangular_systems import triangular_solve_p as triangular_solve_p
 from pyjx.lax.linalg.general_systems import tridiagonal_solve as tridiagonal_solve
@@ -42,6 +42,10 @@ __all__ = [
     "cholesky_p",
     "cholesky_update",
     "cholesky_update_p",
+    "lu",
+    "lu_p",
+    "lu_pivots_to_permutation",
+    "lu_pivots_to_permutation_p",
     "symmetric_product",
     "symmetric_product_p",
     "EigImplementation",
@@ -53,11 +57,10 @@ __all__ = [
     "schur_p",
     "tridiagonal",
     "tridiagonal_p",
-    "lu",
-    "lu_p",
-    "lu_pivots_to_permutation",
-    "lu_pivots_to_permutation_p",
+    "EighImplementation",
     "SvdAlgorithm",
+    "eigh",
+    "eigh_p",
     "qdwh",
     "svd",
     "svd_p",
@@ -67,9 +70,6 @@ __all__ = [
     "ormqr_p",
     "qr",
     "qr_p",
-    "EighImplementation",
-    "eigh",
-    "eigh_p",
     "triangular_solve",
     "triangular_solve_p",
     "tridiagonal_solve",

@@ -30,8 +30,8 @@ from pyjx.lax.linalg.matrices import (
     typed,
     typed_real,
 )
-from pyjx.lax.linalg.pivoted_factors import lu
 from pyjx.lax.linalg.reflectors import geqrf_p
+from pyjx.lax.linalg.triangular_factors import lu
 from pyjx.lax.linalg.triangular_systems import triangular_solve
 from pyjx.transforms.custom_jvp import custom_jvp
 

@@ -18,6 +18,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.engine.primitives import cast
 from pyjx.engine.types import Tangents, Value, Values
 from pyjx.lax.common import operand
+from pyjx.lax.elementwise import complex_dtype
 from pyjx.lax.linalg.general_systems import solve
 from pyjx.lax.linalg.matrices import (
     adjoint,
@@ -35,7 +36,6 @@ from pyjx.lax.linalg.matrices import (
     typed_real,
     weak_as_operands,
 )
-from pyjx.lax.nary import complex_dtype
 
 
 class EigImplementation(enum.Enum):

@@ -37,7 +37,7 @@ from pyjx.lax.linalg.matrices import (
 from pyjx.lax.linalg.matrices import (
     conjugate as conjugated,
 )
-from pyjx.lax.linalg.pivoted_factors import eliminated, lu
+from pyjx.lax.linalg.triangular_factors import eliminated, lu
 from pyjx.lax.linalg.triangular_systems import triangular_solve
 
 # -- general matrices ------------------------------------------------------------------------------

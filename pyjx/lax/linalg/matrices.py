@@ -28,7 +28,7 @@ from pyjx.engine.primitives import cast
 from pyjx.engine.types import Dims, Rule, Value, Values
 from pyjx.jaxlib_api import SMALL_CALLS
 from pyjx.lax.common import operand
-from pyjx.lax.nary import like, real_dtype
+from pyjx.lax.elementwise import like, real_dtype
 
 # What LAPACK and its like compute with.
 MATRIX_DTYPES = tuple([np.dtype(name) for name in ("float32", "float64", "complex64",

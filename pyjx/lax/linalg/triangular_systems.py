@@ -14,6 +14,7 @@ from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import check_same_dtypes, operand
+from pyjx.lax.elementwise import INEXACT, check_kinds
 from pyjx.lax.linalg.matrices import (
     alike,
     check_square,
@@ -28,7 +29,6 @@ from pyjx.lax.linalg.matrices import (
     upper_triangle,
     weak_as_operands,
 )
-from pyjx.lax.nary import INEXACT, check_kinds
 
 
 @weak_as_operands

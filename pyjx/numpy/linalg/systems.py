@@ -15,6 +15,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_int
 from pyjx.lax import linalg
 from pyjx.lax.common import broadcast_shapes
+from pyjx.lax.elementwise import real_dtype, stretch
 from pyjx.lax.linalg.general_systems import solve as solve_matrices
 from pyjx.lax.linalg.matrices import (
     adjoint,
@@ -25,7 +26,6 @@ from pyjx.lax.linalg.matrices import (
     symmetrized,
     transposed,
 )
-from pyjx.lax.nary import real_dtype, stretch
 from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd

@@ -11,6 +11,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
+from pyjx.lax.elementwise import real_dtype
 from pyjx.lax.linalg.matrices import (
     adjoint,
     check_rows_as_columns,
@@ -26,8 +27,7 @@ from pyjx.lax.linalg.matrices import (
     upper_triangle,
 )
 from pyjx.lax.linalg.reflectors import geqp3_p, geqrf_p
-from pyjx.lax.linalg.singular_values import unitary_factor
-from pyjx.lax.nary import real_dtype
+from pyjx.lax.linalg.spectral import unitary_factor
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.scipy.linalg.operands import array, arrays, as_complex, stretched, wide_array

@@ -14,6 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
+from pyjx.lax.elementwise import real_dtype
 from pyjx.lax.linalg.general_systems import solve
 from pyjx.lax.linalg.matrices import (
     MATRIX_DTYPES,
@@ -28,7 +29,6 @@ from pyjx.lax.linalg.matrices import (
     transposed,
     upper_triangle,
 )
-from pyjx.lax.nary import real_dtype
 from pyjx.numpy.dispatch import numpy_function
 from pyjx.runtime.operations import body_of
 from pyjx.scipy.linalg.factors import complex_form

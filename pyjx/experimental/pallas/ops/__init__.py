@@ -7,7 +7,7 @@ from pyjx.lazy import attach, views
 MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "tpu": ("Kernels for TPUs.", {}),
     "tpu.flash_attention": ("Attention by blocks.", {
-        "pyjx.experimental.pallas.ops.attention_blocks": (
+        "pyjx.experimental.pallas.ops.attention_kernels": (
             "DEFAULT_MASK_VALUE=MASK_VALUE MIN_BLOCK_SIZE=LANES NUM_LANES=LANES "
             "NUM_SUBLANES=SUBLANES SegmentIds TRANS_B_DIM_NUMBERS=BY_ROWS mha_reference "
             "mha_reference_bwd mha_reference_no_custom_vjp"
@@ -38,11 +38,11 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "unquantize_from_int8"),
     }),
     "tpu.paged_attention.util": ("Attention without kernels.", {
-        "pyjx.experimental.pallas.ops.attention_blocks": "MASK_VALUE",
+        "pyjx.experimental.pallas.ops.attention_kernels": "MASK_VALUE",
         "pyjx.experimental.pallas.ops.paged": "grouped_query_attention_reference",
     }),
     "tpu.splash_attention": ("Attention whose masks leave blocks out.", {
-        "pyjx.experimental.pallas.ops.attention_blocks": "SegmentIds",
+        "pyjx.experimental.pallas.ops.attention_kernels": "SegmentIds",
         "pyjx.experimental.pallas.ops.splash": (
             "BlockSizes CausalMask FullMask LocalMask Mask MultiHeadMask NumpyMask QKVLayout "
             "make_causal_mask make_local_attention_mask make_masked_mha_reference "
@@ -51,7 +51,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         ),
     }),
     "tpu.splash_attention.splash_attention_kernel": ("Attention whose masks leave blocks out.", {
-        "pyjx.experimental.pallas.ops.attention_blocks": (
+        "pyjx.experimental.pallas.ops.attention_kernels": (
             "DEFAULT_MASK_VALUE=MASK_VALUE NN_DIM_NUMBERS=PLAIN NT_DIM_NUMBERS=BY_ROWS "
             "NUM_LANES=LANES NUM_SUBLANES=SUBLANES SegmentIds"),
         "pyjx.experimental.pallas.ops.splash": (

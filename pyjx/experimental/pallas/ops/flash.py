@@ -7,10 +7,11 @@ from typing import Any
 
 from pyjx.core.array_type import Array
 from pyjx.experimental.pallas.kernel_calls import interpreted
-from pyjx.experimental.pallas.ops.attention_blocks import LANES, SegmentIds
 from pyjx.experimental.pallas.ops.attention_kernels import (
+    LANES,
     How,
     Inputs,
+    SegmentIds,
     Sizes,
     attention,
     check_block,

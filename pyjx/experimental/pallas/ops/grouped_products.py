@@ -29,7 +29,7 @@ from pyjx.experimental.pallas.kernel_grids import (
     num_programs,
     program_id,
 )
-from pyjx.experimental.pallas.ops.attention_blocks import BY_ROWS, PLAIN, product
+from pyjx.experimental.pallas.ops.attention_kernels import BY_ROWS, PLAIN, product
 from pyjx.experimental.pallas.tpu_kernels import MemorySpace
 from pyjx.lax.contractions import dot
 from pyjx.lax.creation import broadcasted_iota

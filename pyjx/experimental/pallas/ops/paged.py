@@ -26,7 +26,7 @@ from pyjx.experimental.pallas.kernel_grids import (
     num_programs,
     program_id,
 )
-from pyjx.experimental.pallas.ops.attention_blocks import (
+from pyjx.experimental.pallas.ops.attention_kernels import (
     BY_ROWS,
     LANES,
     MASK_VALUE,

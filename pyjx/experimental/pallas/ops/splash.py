@@ -17,11 +17,13 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.trace import Tracer
 from pyjx.experimental.pallas.kernel_calls import interpreted
-from pyjx.experimental.pallas.ops.attention_blocks import LANES, MASK_VALUE, SegmentIds
 from pyjx.experimental.pallas.ops.attention_kernels import (
+    LANES,
+    MASK_VALUE,
     Blocks,
     How,
     Inputs,
+    SegmentIds,
     Sizes,
     Tables,
     attention,

@@ -3,7 +3,7 @@
 from pyjx.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as splash_attention_kernel
 from pyjx.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as splash_attention_mask
 from pyjx.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask_info as splash_attention_mask_info
-from pyjx.experimental.pallas.ops.attention_blocks import SegmentIds as SegmentIds
+from pyjx.experimental.pallas.ops.attention_kernels import SegmentIds as SegmentIds
 from pyjx.experimental.pallas.ops.splash import BlockSizes as BlockSizes
 from pyjx.experimental.pallas.ops.splash import CausalMask as CausalMask
 from pyjx.experimental.pallas.ops.splash import FullMask as FullMask

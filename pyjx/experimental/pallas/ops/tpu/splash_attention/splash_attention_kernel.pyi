@@ -1,11 +1,11 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel.
 
-from pyjx.experimental.pallas.ops.attention_blocks import MASK_VALUE as DEFAULT_MASK_VALUE
-from pyjx.experimental.pallas.ops.attention_blocks import PLAIN as NN_DIM_NUMBERS
-from pyjx.experimental.pallas.ops.attention_blocks import BY_ROWS as NT_DIM_NUMBERS
-from pyjx.experimental.pallas.ops.attention_blocks import LANES as NUM_LANES
-from pyjx.experimental.pallas.ops.attention_blocks import SUBLANES as NUM_SUBLANES
-from pyjx.experimental.pallas.ops.attention_blocks import SegmentIds as SegmentIds
+from pyjx.experimental.pallas.ops.attention_kernels import MASK_VALUE as DEFAULT_MASK_VALUE
+from pyjx.experimental.pallas.ops.attention_kernels import PLAIN as NN_DIM_NUMBERS
+from pyjx.experimental.pallas.ops.attention_kernels import BY_ROWS as NT_DIM_NUMBERS
+from pyjx.experimental.pallas.ops.attention_kernels import LANES as NUM_LANES
+from pyjx.experimental.pallas.ops.attention_kernels import SUBLANES as NUM_SUBLANES
+from pyjx.experimental.pallas.ops.attention_kernels import SegmentIds as SegmentIds
 from pyjx.experimental.pallas.ops.splash import BlockSizes as BlockSizes
 from pyjx.experimental.pallas.ops.splash import QKVLayout as QKVLayout
 from pyjx.experimental.pallas.ops.splash import SplashAttentionKernel as SplashAttentionKernel

@@ -1,4 +1,6 @@
-"""LU decomposition with exchanges of rows."""
+"""Triangular factors: those of Cholesky of positive definite matrices, with their updates and
+products of matrices with their own transposes, and the LU decomposition with exchanges of rows.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +17,242 @@ from pyjx.core.explicit import along_batch
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, Unrolled, register
+from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Tangents, Value, Values
+from pyjx.engine.types import Tangent, Tangents, Value, Values
 from pyjx.lax.common import operand
 from pyjx.lax.linalg.matrices import (
     FEW,
+    adjoint,
+    alike,
     batch_leading,
     check_operands,
+    check_rows_as_columns,
     choose,
+    conjugate,
     corner,
+    element,
     elements,
+    half_lower_triangle,
     identity_like,
+    inexact_operand,
     is_complex,
     kept,
     lower_triangle,
     minus_product,
     of_elements,
     of_few_rows,
+    part,
     product,
+    real_part,
+    symmetrized,
     take_rows,
+    transposed,
     typed,
     upper_triangle,
     weak_as_operands,
 )
 from pyjx.lax.linalg.triangular_systems import triangular_solve
 from pyjx.lax.sorting import take_along
+
+# -- Cholesky factors ------------------------------------------------------------------------------
+
+
+@weak_as_operands
+def _cholesky_shape(x: ShapedArray) -> ShapedArray:
+    check_rows_as_columns("linalg.cholesky", x)
+    check_operands("cholesky", (x,), (2,))
+    return ShapedArray(x.shape, x.dtype)
+
+
+def _cholesky_jvp(primals: Values, tangents: Values) -> tuple[Value, Tangent]:
+    # dL = L P(L^-1 dA L^-H), where P keeps the lower triangle and half of the diagonal
+    # (Murray, Differentiation of the Cholesky decomposition, 2016, eq. 8). Only the lower triangle
+    # of A is read.
+    (x,), (dx,) = primals, tangents
+    half = half_lower_triangle(dx)
+    dx = lax.add(half, adjoint(half))
+    factor = cholesky_p.bind(x)
+    inner = triangular_solve(factor, dx, left_side=False, lower=True, transpose_a=True,
+                             conjugate_a=True)
+    inner = triangular_solve(factor, inner, left_side=True, lower=True)
+    return factor, product(factor, half_lower_triangle(inner))
+
+
+def _by_columns(x: Value) -> Value:
+    """Each column less its part along those before it, scaled (Golub and Van Loan, 4.2.5)."""
+    n = get_aval(x).shape[-1]
+    columns: list[Value] = []
+    positive: Value = True
+    for j in range(n):
+        column = part(x, (j, n), (j, j + 1))
+        for k, before in enumerate(columns):
+            rest = part(before, (j - k, n - k), (0, 1))
+            column = minus_product(column, rest, conjugate(element(rest, 0, 0)))
+        pivot = real_part(element(column, 0, 0))
+        found = lax.gt(pivot, lax.full_like(pivot, 0))
+        positive = lax.bitwise_and(positive, found) if j else found
+        root = cast(lax.sqrt(pivot), get_aval(x).dtype)
+        below = lax.div(*alike(part(column, (1, n - j), (0, 1)), root))
+        columns.append(lax.concatenate([root, below], get_aval(x).ndim - 2))
+    whole = [lax.pad(c, np.zeros((), get_aval(x).dtype)[()],
+                     [*[(0, 0, 0)] * (get_aval(x).ndim - 2), (j, 0, 0), (0, 0, 0)])
+             for j, c in enumerate(columns)]
+    factor = lax.concatenate(whole, get_aval(x).ndim - 1)
+    return lower_triangle(choose(positive, factor, lax.full_like(factor, np.nan)))
+
+
+cholesky_p = register(Primitive("cholesky", arithmetic=of_matrix(lambda m, n, out: n**3 / 3),
+                                sharding_rule=along_batch(2),
+                                unrolled=of_few_rows("cholesky", _by_columns),
+                                shape_rule=_cholesky_shape, jvp=_cholesky_jvp))
+cholesky_p.define(batch=batch_leading(cholesky_p))
+
+
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
+    """The Cholesky decomposition: the lower triangular L with L L^H = x.
+
+    Args:
+      x: Hermitian positive definite matrices, `[..., n, n]`; integers become floats.
+      symmetrize_input: whether to take (x + x^H) / 2 for `x`. If not, only its lower triangle is
+        read.
+
+    Returns:
+      L, with zeros above the diagonal; NaN for a matrix that is not positive definite.
+
+    Raises:
+      ValueError: the matrices are not square.
+      TypeError: the dtype is not float32, float64, complex64 or complex128.
+
+    >>> import pyjx as jax
+    >>> jax.lax.linalg.cholesky(jax.numpy.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    x = inexact_operand("cholesky", x)
+    if symmetrize_input and get_aval(x).ndim > 1:
+        _cholesky_shape(get_aval(x))
+        x = symmetrized(x)
+    return cholesky_p.bind(x)
+
+
+# -- updates ---------------------------------------------------------------------------------------
+
+
+@weak_as_operands
+def _update_shape(r: ShapedArray, w: ShapedArray) -> ShapedArray:
+    check_operands("cholesky_update", (r, w), (2, 1), real=True)
+    for i, (aval, rank) in enumerate(((r, 2), (w, 1))):
+        if aval.ndim != rank:
+            raise TypeError(f"Input {i} to cholesky_update must have a rank of exactly {rank}, but "
+                            f"got shape={aval.shape}")
+    if r.shape != w.shape * 2:
+        raise ValueError("Rank-1 update to Cholesky decomposition takes a square matrix and a "
+                         f"vector of the same size as inputs. Got shapes {r.shape} and {w.shape}.")
+    return ShapedArray(r.shape, r.dtype)
+
+
+def _rotated(r: Any, w: Any) -> Array:
+    """Rotate each row of R with w so that the element of w below the diagonal vanishes."""
+    n = get_aval(w).shape[0]
+    zero, one = (np.asarray(x, get_aval(w).dtype)[()] for x in (0, 1))
+
+    def rotate(k: ArrayLike, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        r, w = state
+        row = lax.dynamic_index_in_dim(r, k, 0, keepdims=False)
+        a = lax.dynamic_index_in_dim(row, k, 0, keepdims=False)
+        b = lax.dynamic_index_in_dim(w, k, 0, keepdims=False)
+        length = lax.sqrt(lax.add(lax.mul(a, a), lax.mul(b, b)))
+        still = lax.eq(length, zero)
+        safe = lax.select(still, one, length)
+        cosine, sine = lax.select(still, one, lax.div(a, safe)), lax.div(b, safe)
+        c, s = (lax.broadcast_in_dim(x, (n,), ()) for x in (cosine, sine))
+        new = lax.add(lax.mul(c, row), lax.mul(s, w))
+        w = lax.sub(lax.mul(c, w), lax.mul(s, row))
+        return lax.dynamic_update_index_in_dim(r, new, k, 0), w
+
+    return lax.fori_loop(np.int32(0), np.int32(n), rotate, (r, w))[0] if n else r
+
+
+cholesky_update_p = register(Primitive("cholesky_update", shape_rule=_update_shape,
+                                       decomposition=_rotated))
+
+
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
+    """The Cholesky factor after a change of rank one: the upper triangular R' with
+    R'^T R' = R^T R + w w^T, in n rotations (Golub and Van Loan, Matrix Computations, 6.5.4).
+
+    Args:
+      r_matrix: R, an upper triangular matrix `[n, n]` of float32 or float64.
+      w_vector: w, `[n]`, of the same dtype.
+
+    Returns:
+      R', `[n, n]`.
+
+    Raises:
+      TypeError: the dtypes differ or are others, or the ranks are.
+      ValueError: the matrix is not square, or the vector of another size.
+
+    >>> import pyjx as jax
+    >>> r, w = jax.numpy.diag(jax.numpy.array([3.0, 1.0])), jax.numpy.array([4.0, 0.0])
+    >>> jax.lax.linalg.cholesky_update(r, w).tolist()
+    [[5.0, 0.0], [0.0, 1.0]]
+    """
+    return cholesky_update_p.bind(operand("cholesky_update", r_matrix),
+                                  operand("cholesky_update", w_vector, 1))
+
+
+# -- symmetric updates -----------------------------------------------------------------------------
+
+
+@weak_as_operands
+def _shape(a: ShapedArray, c: ShapedArray, *, alpha: float, beta: float) -> ShapedArray:
+    check_operands("symmetric_product", (a, c), (2, 2), real=True)
+    n = a.shape[-2]
+    if c.shape[-2:] != (n, n):
+        raise ValueError("symmetric_update expects a rectangular matrix of shape (n, m) and a "
+                         f"square matrix of shape (n, n). Got shapes {a.shape} and {c.shape}.")
+    return ShapedArray(c.shape, c.dtype)
+
+
+def _by_products(a: ArrayLike, c: ArrayLike, *, alpha: float, beta: float) -> Any:
+    dtype = get_aval(a).dtype
+    out = lax.mul(product(a, transposed(a)), np.asarray(alpha, dtype)[()])
+    return out if beta == 0 else lax.add(out, lax.mul(c, np.asarray(beta, dtype)[()]))
+
+
+symmetric_product_p = register(Primitive("symmetric_product", shape_rule=_shape,
+                                         decomposition=_by_products))
+
+
+def symmetric_product(a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
+                      symmetrize_output: bool = False) -> Array:
+    """alpha a a^T + beta c.
+
+    Args:
+      a_matrix: `[..., n, m]`, of float32 or float64.
+      c_matrix: symmetric, `[..., n, n]`, of the same dtype.
+      alpha, beta: numbers.
+      symmetrize_output: whether to take the lower triangle of the result for both.
+
+    Raises:
+      TypeError: the dtypes differ or are others.
+      ValueError: the shapes do not fit.
+
+    >>> import pyjx as jax
+    >>> a = jax.numpy.array([[1.0], [2.0]])
+    >>> jax.lax.linalg.symmetric_product(a, jax.numpy.eye(2), beta=1.0).tolist()
+    [[2.0, 2.0], [2.0, 5.0]]
+    """
+    out = symmetric_product_p.bind(
+        operand("symmetric_product", a_matrix), operand("symmetric_product", c_matrix, 1),
+        alpha=float(alpha), beta=float(beta))
+    if not symmetrize_output:
+        return out
+    return lax.add(lower_triangle(out), upper_triangle(transposed(out), 1))
+
+
+# -- LU decomposition ------------------------------------------------------------------------------
 
 _INT = np.dtype(np.int32)
 
