@@ -38,7 +38,7 @@ def _functions(name: str) -> str:
     module = sys.modules[name]
     lines = [f"# Written by `python -m pyjx.cli.stubs` from {module.home}.", "",
              "from pyjx.core.array_type import Array, ArrayLike",
-             "from pyjx.numpy.dispatch import numpy_function"]
+             "from pyjx.numpy.operands import numpy_function"]
     for public in module.__all__:
         parameters = ", ".join([
             f"{p.name}: ArrayLike" + (" = ..." if p.default is not p.empty else "")

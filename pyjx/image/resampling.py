@@ -17,8 +17,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.integers import as_shape
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import canonical_axis
+from pyjx.numpy.operands import canonical_axis, numpy_function
 from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
 from pyjx.numpy.ufuncs import as_array
 

@@ -59,9 +59,9 @@ FAMILIES: dict[str, str] = {
         "reduce_precision reduce_precision_p stop_gradient stop_gradient_p"
     ),
     "pyjx.lax.special": (
-        "bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p erf erf_inv erf_inv_p erf_p erfc erfc_p"
+        "bessel_i0e bessel_i0e_p bessel_i1e bessel_i1e_p digamma digamma_p erf erf_inv erf_inv_p "
+        "erf_p erfc erfc_p lgamma lgamma_p polygamma polygamma_p zeta zeta_p"
     ),
-    "pyjx.lax.gamma": "digamma digamma_p lgamma lgamma_p polygamma polygamma_p zeta zeta_p",
     "pyjx.lax.incomplete": (
         "betainc igamma igamma_grad_a igamma_grad_a_p igamma_p igammac igammac_p "
         "random_gamma_grad random_gamma_grad_p regularized_incomplete_beta_p"

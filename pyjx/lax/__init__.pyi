@@ -205,20 +205,20 @@ from pyjx.lax.special import bessel_i0e as bessel_i0e
 from pyjx.lax.special import bessel_i0e_p as bessel_i0e_p
 from pyjx.lax.special import bessel_i1e as bessel_i1e
 from pyjx.lax.special import bessel_i1e_p as bessel_i1e_p
+from pyjx.lax.special import digamma as digamma
+from pyjx.lax.special import digamma_p as digamma_p
 from pyjx.lax.special import erf as erf
 from pyjx.lax.special import erf_inv as erf_inv
 from pyjx.lax.special import erf_inv_p as erf_inv_p
 from pyjx.lax.special import erf_p as erf_p
 from pyjx.lax.special import erfc as erfc
 from pyjx.lax.special import erfc_p as erfc_p
-from pyjx.lax.gamma import digamma as digamma
-from pyjx.lax.gamma import digamma_p as digamma_p
-from pyjx.lax.gamma import lgamma as lgamma
-from pyjx.lax.gamma import lgamma_p as lgamma_p
-from pyjx.lax.gamma import polygamma as polygamma
-from pyjx.lax.gamma import polygamma_p as polygamma_p
-from pyjx.lax.gamma import zeta as zeta
-from pyjx.lax.gamma import zeta_p as zeta_p
+from pyjx.lax.special import lgamma as lgamma
+from pyjx.lax.special import lgamma_p as lgamma_p
+from pyjx.lax.special import polygamma as polygamma
+from pyjx.lax.special import polygamma_p as polygamma_p
+from pyjx.lax.special import zeta as zeta
+from pyjx.lax.special import zeta_p as zeta_p
 from pyjx.lax.incomplete import betainc as betainc
 from pyjx.lax.incomplete import igamma as igamma
 from pyjx.lax.incomplete import igamma_grad_a as igamma_grad_a
@@ -585,14 +585,14 @@ __all__ = [
     "bessel_i0e_p",
     "bessel_i1e",
     "bessel_i1e_p",
+    "digamma",
+    "digamma_p",
     "erf",
     "erf_inv",
     "erf_inv_p",
     "erf_p",
     "erfc",
     "erfc_p",
-    "digamma",
-    "digamma_p",
     "lgamma",
     "lgamma_p",
     "polygamma",

@@ -35,9 +35,17 @@ from pyjx.lax.elementwise import (
     operands,
     sub,
 )
-from pyjx.lax.gamma import digamma, lgamma
 from pyjx.lax.loops import while_loop
-from pyjx.lax.special import any_of, constant, erfc, in_single, no_derivative, where
+from pyjx.lax.special import (
+    any_of,
+    constant,
+    digamma,
+    erfc,
+    in_single,
+    lgamma,
+    no_derivative,
+    where,
+)
 from pyjx.lax.transcendental import exp, log, log1p, sqrt
 
 MAX_ITERATIONS = 10_000

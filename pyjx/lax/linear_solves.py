@@ -335,7 +335,7 @@ def _root_jvp(primals: Values, tangents: Tangents, *, num_consts: int, jaxprs: A
 
 
 def _root_batch(trace: BatchTrace, operands: Values, dims: Dims, *, num_consts: int, jaxprs: Any
-           ) -> Any:
+                ) -> Any:
     """The whole root is batched."""
     axis, programs, n = trace.axis, _Three(*jaxprs), len(operands) - num_consts
     values = [x if d is None else moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True)]

@@ -13,8 +13,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.engine.types import Value
 from pyjx.numpy import ufuncs
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import canonical_axis, is_complex, is_inexact
+from pyjx.numpy.operands import canonical_axis, is_complex, is_inexact, numpy_function
 from pyjx.numpy.promotion import (
     check_promotion,
     convert,

@@ -15,8 +15,8 @@ from pyjx.engine.types import Value
 from pyjx.lax.common import broadcasts_to
 from pyjx.nn.normalization import log_sum_exp, softmax
 from pyjx.numpy import creation, ufuncs
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.einstein import einsum
+from pyjx.numpy.operands import numpy_function
 from pyjx.numpy.promotion import convert, literal, operands, size_literal
 from pyjx.runtime.operations import body_of
 

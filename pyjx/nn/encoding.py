@@ -16,8 +16,7 @@ from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import creation
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import canonical_axis, names_in
+from pyjx.numpy.operands import canonical_axis, names_in, numpy_function
 from pyjx.numpy.promotion import convert, operands
 
 if TYPE_CHECKING:

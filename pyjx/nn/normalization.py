@@ -20,8 +20,7 @@ from pyjx.engine.types import Value, Values
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import axes_and_names, beside_constants, dtype_of
+from pyjx.numpy.operands import axes_and_names, beside_constants, dtype_of, numpy_function
 from pyjx.numpy.promotion import (
     check_promotion,
     convert,

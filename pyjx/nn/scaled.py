@@ -22,9 +22,9 @@ from pyjx.engine.types import Value
 from pyjx.lax.contractions import dot_shape
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import creation
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.joining import repeated
 from pyjx.numpy.manipulation import permuted
+from pyjx.numpy.operands import numpy_function
 from pyjx.numpy.promotion import convert, operands
 from pyjx.transforms.custom_vjp import custom_vjp
 

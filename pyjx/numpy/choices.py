@@ -15,8 +15,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.elementwise import stretch
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import as_bool, dtype_of
+from pyjx.numpy.operands import as_bool, dtype_of, numpy_function
 from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands, promote_dtypes
 

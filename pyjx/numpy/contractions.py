@@ -28,9 +28,8 @@ from pyjx.lax.contractions import (
     takes_real_part,
 )
 from pyjx.lax.elementwise import stretch
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
-from pyjx.numpy.operands import as_tuple, canonical_axis, filled_like, is_integer
+from pyjx.numpy.operands import as_tuple, canonical_axis, filled_like, is_integer, numpy_function
 from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, strong
 from pyjx.numpy.reductions import promoted_integer
 from pyjx.numpy.ufuncs import multiply

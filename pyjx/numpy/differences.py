@@ -18,8 +18,7 @@ from pyjx.core.integers import max_dim, min_dim
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import is_concrete
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import canonical_axes, canonical_axis
+from pyjx.numpy.operands import canonical_axes, canonical_axis, numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
     convert,

@@ -22,7 +22,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.explicit import abstract_sharding
 from pyjx.lax.contractions import canonicalize_precision, product_entries, takes_real_part
 from pyjx.lazy import deferred
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
 from pyjx.runtime.jit import jit

@@ -15,8 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.trace import concrete_or_error
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import as_bool, canonical_axis, dtype_of, is_integer
+from pyjx.numpy.operands import as_bool, canonical_axis, dtype_of, is_integer, numpy_function
 from pyjx.numpy.promotion import convert, operands, promote_dtypes
 from pyjx.numpy.ufuncs import as_array
 

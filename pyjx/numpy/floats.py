@@ -17,8 +17,8 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.lax.elementwise import stretch
 from pyjx.lax.special import in_single
 from pyjx.numpy import monoids
-from pyjx.numpy.dispatch import alias, numpy_function
 from pyjx.numpy.operands import (
+    alias,
     beside_constants,
     canonical_axes,
     constant_like,
@@ -27,6 +27,7 @@ from pyjx.numpy.operands import (
     is_complex,
     is_inexact,
     is_integer,
+    numpy_function,
 )
 from pyjx.numpy.promotion import (
     any_ranks,

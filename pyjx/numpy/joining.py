@@ -19,7 +19,6 @@ from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_ints, as_truncated_int, index
 from pyjx.core.trace import Tracer, concrete_or_error
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import (
     at_least_1d,
     at_least_2d,
@@ -29,7 +28,7 @@ from pyjx.numpy.manipulation import (
     permuted,
     with_new_axes,
 )
-from pyjx.numpy.operands import as_tuple, canonical_axis
+from pyjx.numpy.operands import as_tuple, canonical_axis, numpy_function
 from pyjx.numpy.promotion import convert, operands, promote_dtypes
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import body_of, op_jit

@@ -23,7 +23,6 @@ from pyjx.errors import ConcretizationTypeError
 from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import ufuncs
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.operands import (
     all_axes,
     as_tuple,
@@ -31,6 +30,7 @@ from pyjx.numpy.operands import (
     canonical_axis,
     dtype_of,
     is_inexact,
+    numpy_function,
 )
 from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import convert, fitted, operands, spread

@@ -14,8 +14,14 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.creation import asarray
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import as_bool, canonical_axes, canonical_axis, dtype_of, is_integer
+from pyjx.numpy.operands import (
+    as_bool,
+    canonical_axes,
+    canonical_axis,
+    dtype_of,
+    is_integer,
+    numpy_function,
+)
 from pyjx.numpy.promotion import convert, promote_dtypes
 from pyjx.numpy.universal import BinaryUfunc
 

@@ -16,7 +16,7 @@ from pyjx.core.integers import index
 from pyjx.core.trace import concrete_or_error
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, rounding, ufuncs
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import numpy_function
 from pyjx.numpy.promotion import convert, operands
 from pyjx.numpy.sorting import median
 from pyjx.runtime.operations import body_of

@@ -14,8 +14,7 @@ from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.guards import guard
 from pyjx.lax.elementwise import stretch
-from pyjx.numpy.dispatch import alias
-from pyjx.numpy.operands import constant_like, dtype_of, filled_like, is_inexact, is_integer
+from pyjx.numpy.operands import alias, constant_like, dtype_of, filled_like, is_inexact, is_integer
 from pyjx.numpy.promotion import (
     common_shape,
     convert,

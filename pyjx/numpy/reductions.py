@@ -24,8 +24,14 @@ from pyjx.engine.types import Value
 from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.elementwise import stretch
-from pyjx.numpy.dispatch import alias, numpy_function
-from pyjx.numpy.operands import axes_and_names, canonical_axes, canonical_axis, names_in
+from pyjx.numpy.operands import (
+    alias,
+    axes_and_names,
+    canonical_axes,
+    canonical_axis,
+    names_in,
+    numpy_function,
+)
 from pyjx.numpy.promotion import convert, literal, numbers, operands, size_literal
 
 _half_dtypes = frozenset((np.dtype(dtypes.bfloat16), np.dtype(np.float16)))

@@ -13,9 +13,9 @@ from pyjx import lax as ops
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lax.elementwise import coefficient
-from pyjx.numpy.dispatch import alias
 from pyjx.numpy.division import int_floor_divide
 from pyjx.numpy.operands import (
+    alias,
     as_bool,
     constant_like,
     dtype_of,

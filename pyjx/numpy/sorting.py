@@ -14,9 +14,8 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.operands import canonical_axes, canonical_axis
+from pyjx.numpy.operands import canonical_axes, canonical_axis, numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
     convert,

@@ -20,8 +20,7 @@ from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy.creation import asarray, filled
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import canonical_axis, constant_like
+from pyjx.numpy.operands import canonical_axis, constant_like, numpy_function
 from pyjx.numpy.promotion import check_ranks, convert, narrowed, operands
 from pyjx.runtime.device_put import device_put
 

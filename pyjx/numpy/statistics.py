@@ -15,9 +15,8 @@ from pyjx.core.avals import get_aval
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.contractions import matmul
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.manipulation import at_least_2d, permuted
-from pyjx.numpy.operands import axes_and_names, canonical_axes
+from pyjx.numpy.operands import axes_and_names, canonical_axes, numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
     convert,

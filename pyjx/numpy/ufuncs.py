@@ -31,9 +31,9 @@ from pyjx.lax.bitwise import (
 from pyjx.lax.common import broadcast_shapes, misfit
 from pyjx.lax.compare import eq_p, ge_p, gt_p, le_p, lt_p, max_p, min_p, ne_p, select_n_p
 from pyjx.lax.elementwise import add_p, coefficient, div_p, mul_p, stretch, sub_p
-from pyjx.numpy.dispatch import alias
 from pyjx.numpy.division import floor_quotient, floor_remainder, nonzero_divisor
 from pyjx.numpy.operands import (
+    alias,
     as_bool,
     constant_like,
     dtype_of,

@@ -25,8 +25,7 @@ from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import moveaxis, transpose
 from pyjx.lax.elementwise import stretch
 from pyjx.lazy import deferred
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import canonical_axes, canonical_axis, is_integer
+from pyjx.numpy.operands import canonical_axes, canonical_axis, is_integer, numpy_function
 from pyjx.numpy.promotion import as_operand, convert, fitted, is_arraylike, operands
 from pyjx.runtime.abstract import eval_shape
 from pyjx.runtime.operations import op_jit

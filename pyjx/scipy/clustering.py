@@ -6,7 +6,7 @@ from typing import Any
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import numpy_function
 from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
 from pyjx.numpy.ufuncs import as_array
 

@@ -25,9 +25,8 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.lax.elementwise import complex_dtype, real_dtype
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.fft.transforms import resized
-from pyjx.numpy.operands import canonical_axis, is_complex
+from pyjx.numpy.operands import canonical_axis, is_complex, numpy_function
 from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact
 
 

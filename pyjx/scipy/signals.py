@@ -23,8 +23,7 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
 from pyjx.lazy import deferred
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import canonical_axis
+from pyjx.numpy.operands import canonical_axis, numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
     check_arraylike,

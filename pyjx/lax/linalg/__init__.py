@@ -9,9 +9,10 @@ from pyjx.lazy import attach
 
 # Public names by family.
 FAMILIES: dict[str, str] = {
-    "pyjx.lax.linalg.triangular_factors": (
+    "pyjx.lax.linalg.triangular": (
         "cholesky cholesky_p cholesky_update cholesky_update_p lu lu_p lu_pivots_to_permutation "
-        "lu_pivots_to_permutation_p symmetric_product symmetric_product_p"
+        "lu_pivots_to_permutation_p symmetric_product symmetric_product_p triangular_solve "
+        "triangular_solve_p"
     ),
     "pyjx.lax.linalg.general_eigen": (
         "EigImplementation eig eig_p hessenberg hessenberg_p schur schur_p tridiagonal "
@@ -21,7 +22,6 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.linalg.reflectors": (
         "householder_product householder_product_p ormqr ormqr_p qr qr_p"
     ),
-    "pyjx.lax.linalg.triangular_systems": "triangular_solve triangular_solve_p",
     "pyjx.lax.linalg.general_systems": "tridiagonal_solve tridiagonal_solve_p",
 }
 

@@ -1,15 +1,17 @@
 # Written by `python -m pyjx.cli.stubs` from the table of pyjx.lax.linalg.
 
-from pyjx.lax.linalg.triangular_factors import cholesky as cholesky
-from pyjx.lax.linalg.triangular_factors import cholesky_p as cholesky_p
-from pyjx.lax.linalg.triangular_factors import cholesky_update as cholesky_update
-from pyjx.lax.linalg.triangular_factors import cholesky_update_p as cholesky_update_p
-from pyjx.lax.linalg.triangular_factors import lu as lu
-from pyjx.lax.linalg.triangular_factors import lu_p as lu_p
-from pyjx.lax.linalg.triangular_factors import lu_pivots_to_permutation as lu_pivots_to_permutation
-from pyjx.lax.linalg.triangular_factors import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
-from pyjx.lax.linalg.triangular_factors import symmetric_product as symmetric_product
-from pyjx.lax.linalg.triangular_factors import symmetric_product_p as symmetric_product_p
+from pyjx.lax.linalg.triangular import cholesky as cholesky
+from pyjx.lax.linalg.triangular import cholesky_p as cholesky_p
+from pyjx.lax.linalg.triangular import cholesky_update as cholesky_update
+from pyjx.lax.linalg.triangular import cholesky_update_p as cholesky_update_p
+from pyjx.lax.linalg.triangular import lu as lu
+from pyjx.lax.linalg.triangular import lu_p as lu_p
+from pyjx.lax.linalg.triangular import lu_pivots_to_permutation as lu_pivots_to_permutation
+from pyjx.lax.linalg.triangular import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
+from pyjx.lax.linalg.triangular import symmetric_product as symmetric_product
+from pyjx.lax.linalg.triangular import symmetric_product_p as symmetric_product_p
+from pyjx.lax.linalg.triangular import triangular_solve as triangular_solve
+from pyjx.lax.linalg.triangular import triangular_solve_p as triangular_solve_p
 from pyjx.lax.linalg.general_eigen import EigImplementation as EigImplementation
 from pyjx.lax.linalg.general_eigen import eig as eig
 from pyjx.lax.linalg.general_eigen import eig_p as eig_p
@@ -32,8 +34,6 @@ from pyjx.lax.linalg.reflectors import ormqr as ormqr
 from pyjx.lax.linalg.reflectors import ormqr_p as ormqr_p
 from pyjx.lax.linalg.reflectors import qr as qr
 from pyjx.lax.linalg.reflectors import qr_p as qr_p
-from pyjx.lax.linalg.triangular_systems import triangular_solve as triangular_solve
-from pyjx.lax.linalg.triangular_systems import triangular_solve_p as triangular_solve_p
 from pyjx.lax.linalg.general_systems import tridiagonal_solve as tridiagonal_solve
 from pyjx.lax.linalg.general_systems import tridiagonal_solve_p as tridiagonal_solve_p
 
@@ -48,6 +48,8 @@ __all__ = [
     "lu_pivots_to_permutation_p",
     "symmetric_product",
     "symmetric_product_p",
+    "triangular_solve",
+    "triangular_solve_p",
     "EigImplementation",
     "eig",
     "eig_p",
@@ -70,8 +72,6 @@ __all__ = [
     "ormqr_p",
     "qr",
     "qr_p",
-    "triangular_solve",
-    "triangular_solve_p",
     "tridiagonal_solve",
     "tridiagonal_solve_p",
 ]

@@ -31,8 +31,7 @@ from pyjx.lax.linalg.matrices import (
     typed_real,
 )
 from pyjx.lax.linalg.reflectors import geqrf_p
-from pyjx.lax.linalg.triangular_factors import lu
-from pyjx.lax.linalg.triangular_systems import triangular_solve
+from pyjx.lax.linalg.triangular import lu, triangular_solve
 from pyjx.transforms.custom_jvp import custom_jvp
 
 

@@ -37,8 +37,7 @@ from pyjx.lax.linalg.matrices import (
 from pyjx.lax.linalg.matrices import (
     conjugate as conjugated,
 )
-from pyjx.lax.linalg.triangular_factors import eliminated, lu
-from pyjx.lax.linalg.triangular_systems import triangular_solve
+from pyjx.lax.linalg.triangular import eliminated, lu, triangular_solve
 
 # -- general matrices ------------------------------------------------------------------------------
 
@@ -159,7 +158,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Any:
 
 @weak_as_operands
 def _tridiagonal_shape(dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: ShapedArray, *,
-           perturb_singular: bool) -> ShapedArray:
+                       perturb_singular: bool) -> ShapedArray:
     check_operands("tridiagonal_solve", (dl, d, du, b), (1, 1, 1, 2))
     if not dl.shape == d.shape == du.shape:
         raise TypeError("tridiagonal_solve requires that all diagonal arguments have the same "

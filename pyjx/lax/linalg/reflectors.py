@@ -37,8 +37,7 @@ from pyjx.lax.linalg.matrices import (
     upper_triangle,
     weak_as_operands,
 )
-from pyjx.lax.linalg.triangular_factors import lu
-from pyjx.lax.linalg.triangular_systems import triangular_solve
+from pyjx.lax.linalg.triangular import lu, triangular_solve
 
 _INT = np.dtype(np.int32)
 

@@ -53,8 +53,7 @@ from pyjx.lax.linalg.matrices import (
     weak_as_operands,
 )
 from pyjx.lax.linalg.reflectors import qr
-from pyjx.lax.linalg.triangular_factors import cholesky
-from pyjx.lax.linalg.triangular_systems import triangular_solve
+from pyjx.lax.linalg.triangular import cholesky, triangular_solve
 
 # -- eigenvalues of Hermitian matrices -------------------------------------------------------------
 
@@ -69,7 +68,7 @@ class EighImplementation(enum.Enum):
 
 @weak_as_operands
 def _eigh_shape(x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_index: None,
-           algorithm: EighImplementation | None) -> list[ShapedArray]:
+               algorithm: EighImplementation | None) -> list[ShapedArray]:
     check_rows_as_columns("linalg.eigh", x)
     check_operands("eigh", (x,), (2,))
     return [ShapedArray(x.shape, x.dtype), typed_real(x, x.shape[-1])]

@@ -25,8 +25,7 @@ from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import transpose
 from pyjx.lax.fourier import MAX_AXES, FftType
 from pyjx.numpy import creation
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import all_axes, canonical_axis, is_complex
+from pyjx.numpy.operands import all_axes, canonical_axis, is_complex, numpy_function
 from pyjx.numpy.promotion import operands
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit

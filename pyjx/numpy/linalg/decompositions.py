@@ -14,7 +14,7 @@ from pyjx.lax import linalg
 from pyjx.lax.linalg.matrices import adjoint, spread_columns, take_rows, transposed
 from pyjx.lax.linalg.reflectors import geqrf_p
 from pyjx.lax.linalg.spectral import subset_bounds
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import numpy_function
 from pyjx.numpy.promotion import narrowed, operands, promote_dtypes_inexact
 from pyjx.runtime.operations import op_jit
 

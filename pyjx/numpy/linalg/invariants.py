@@ -14,11 +14,10 @@ from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
 from pyjx.lax.linalg import determinants
 from pyjx.numpy import reductions, ufuncs
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.linalg.systems import default_rtol, inv
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.operands import canonical_axes
+from pyjx.numpy.operands import canonical_axes, numpy_function
 from pyjx.numpy.powers import power
 from pyjx.numpy.promotion import (
     check_promotion,

@@ -13,10 +13,9 @@ from pyjx.core.integers import index
 from pyjx.lax.linalg.matrices import identity_like
 from pyjx.numpy import contractions
 from pyjx.numpy.diagonals import diagonal as _diagonal
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.systems import inv
 from pyjx.numpy.manipulation import matrix_transpose as _matrix_transpose
-from pyjx.numpy.operands import canonical_axes
+from pyjx.numpy.operands import canonical_axes, numpy_function
 from pyjx.numpy.promotion import operands, promote_dtypes
 from pyjx.runtime.operations import body_of
 

@@ -27,9 +27,9 @@ from pyjx.lax.linalg.matrices import (
     transposed,
 )
 from pyjx.numpy import creation, ufuncs
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.decompositions import check_square, matrices, svd
 from pyjx.numpy.manipulation import broadcast_to, moved
+from pyjx.numpy.operands import numpy_function
 from pyjx.numpy.promotion import convert, narrowed, operands, promote_dtypes_inexact, strong
 from pyjx.numpy.statistics import squared
 from pyjx.runtime.operations import body_of

@@ -14,7 +14,7 @@ from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
 from pyjx.lax.linalg.matrices import adjoint, product, symmetrized
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import numpy_function
 from pyjx.scipy.linalg.operands import arrays, stretched
 from pyjx.transforms.custom_jvp import custom_jvp
 

@@ -28,7 +28,7 @@ from pyjx.lax.linalg.matrices import (
 )
 from pyjx.lax.linalg.reflectors import geqp3_p, geqrf_p
 from pyjx.lax.linalg.spectral import unitary_factor
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.scipy.linalg.operands import array, arrays, as_complex, stretched, wide_array
 

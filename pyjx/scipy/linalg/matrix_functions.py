@@ -29,7 +29,7 @@ from pyjx.lax.linalg.matrices import (
     transposed,
     upper_triangle,
 )
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import numpy_function
 from pyjx.runtime.operations import body_of
 from pyjx.scipy.linalg.factors import complex_form
 from pyjx.scipy.linalg.operands import array, arrays, as_complex

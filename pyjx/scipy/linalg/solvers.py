@@ -21,10 +21,10 @@ from pyjx.lax.linalg.matrices import (
     spread_columns,
     spread_rows,
 )
-from pyjx.numpy.dispatch import numpy_function
 from pyjx.numpy.linalg.invariants import det as numpy_det
 from pyjx.numpy.linalg.systems import inv as numpy_inv
 from pyjx.numpy.linalg.systems import solve as numpy_solve
+from pyjx.numpy.operands import numpy_function
 from pyjx.runtime.operations import body_of
 from pyjx.scipy.linalg.operands import arrays, as_columns, as_complex, stretched, wide_arrays
 

@@ -15,7 +15,7 @@ from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.integers import as_int, max_dim, min_dim
 from pyjx.engine.types import Value
 from pyjx.lax.linalg.matrices import conjugate
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import numpy_function
 from pyjx.numpy.promotion import operands, promote_dtypes, promote_dtypes_inexact, strong
 from pyjx.scipy import special
 

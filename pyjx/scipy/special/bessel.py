@@ -11,7 +11,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.trace import concrete_or_error
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import numpy_function
 from pyjx.numpy.promotion import promote_args_as_floats
 from pyjx.scipy.special.operands import in_single, reals, weak_as
 from pyjx.transforms.custom_jvp import custom_jvp

@@ -19,8 +19,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_truncated_int
 from pyjx.core.trace import concrete_or_error
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import is_complex, is_integer
+from pyjx.numpy.operands import is_complex, is_integer, numpy_function
 from pyjx.numpy.promotion import (
     operands,
     promote_args_as_floats,

@@ -13,7 +13,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.creation import of_list
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import numpy_function
 from pyjx.scipy.special.gammas import sign_of_gamma
 from pyjx.scipy.special.operands import in_single, partials, reals
 from pyjx.transforms.custom_jvp import custom_jvp

@@ -13,8 +13,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.creation import of_list
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import is_complex
+from pyjx.numpy.operands import is_complex, numpy_function
 from pyjx.numpy.promotion import strong
 from pyjx.scipy.special import coefficients as parts
 from pyjx.scipy.special.coefficients import evaluate

@@ -10,8 +10,7 @@ import numpy as np
 from pyjx import lax, nn
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import is_complex
+from pyjx.numpy.operands import is_complex, numpy_function
 from pyjx.numpy.promotion import promote_args_as_floats
 from pyjx.scipy.special.operands import (
     floats,

@@ -16,8 +16,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import is_complex
+from pyjx.numpy.operands import is_complex, numpy_function
 from pyjx.numpy.promotion import any_ranks, promote_args_as_floats, promote_args_inexact, strong
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special import coefficients as parts

@@ -10,8 +10,7 @@ from typing import Any
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import own_dictionary
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import is_complex, is_integer
+from pyjx.numpy.operands import is_complex, is_integer, numpy_function
 from pyjx.numpy.promotion import operands, promote_dtypes_as_floats
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special.logarithms import log_probability

@@ -1,7 +1,7 @@
 # Written by `python -m pyjx.cli.stubs` from pyjx.scipy.stats.univariate.
 
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.numpy.dispatch import numpy_function
+from pyjx.numpy.operands import numpy_function
 
 @numpy_function
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = ...) -> Array: ...

@@ -13,8 +13,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike, KeyLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import canonical_axis, is_complex
+from pyjx.numpy.operands import canonical_axis, is_complex, numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
     check_arraylike,

@@ -10,8 +10,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
-from pyjx.numpy.dispatch import numpy_function
-from pyjx.numpy.operands import is_integer
+from pyjx.numpy.operands import is_integer, numpy_function
 from pyjx.numpy.promotion import operands, promote_dtypes_numeric
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special.logarithms import xlogy_of
