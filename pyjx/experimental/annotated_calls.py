@@ -19,7 +19,7 @@ from pyjx import configuration
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.effects import Effect
-from pyjx.core.evaluation import literal_value
+from pyjx.core.evaluation import bind_eqn, literal_value
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
 from pyjx.core.name_stack import thread_state
 from pyjx.core.places import Space
@@ -364,20 +364,21 @@ def _run(*operands: Any, jaxpr: ClosedJaxpr, enforce: bool, strict_in: bool, str
          exclude_mask: tuple[bool, ...]) -> list[Any]:
     """Run a program; before each operation stands a barrier for the values that are still used."""
     program = jaxpr.jaxpr
-    env = dict(zip((*program.constvars, *program.invars), (*jaxpr.consts, *operands),
-                   strict=True))
+    used = {v for eqn in program.eqns for v in eqn.invars} | set(program.outvars)
+    given = zip((*program.constvars, *program.invars), (*jaxpr.consts, *operands), strict=True)
+    env = {v: x for v, x in given if v in used}
     excluded = {v for v, out in zip(program.invars, exclude_mask, strict=True) if out}
 
     def read(atom: Any) -> Any:
         return literal_value(atom) if isinstance(atom, Literal) else env[atom]
 
-    for k, eqn in enumerate(program.eqns):
+    for k, (eqn, ends) in enumerate(zip(program.eqns, program.last_uses(), strict=True)):
         if enforce and (k or strict_in):
-            used = {v for e in program.eqns[k:] for v in e.invars} | set(program.outvars)
-            _ordered(env, [v for v in env if v in used and v not in excluded])
-        outs = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
-        env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs],
-                       strict=True))
+            _ordered(env, [v for v in env if v not in excluded])
+        outs = bind_eqn(eqn, list(map(read, eqn.invars)))
+        env.update(zip(eqn.outvars, outs, strict=True))
+        for v in ends:
+            del env[v]
     if enforce and strict_out:
         _ordered(env, list(dict.fromkeys([v for v in program.outvars if isinstance(v, Var)])))
     return list(map(read, program.outvars))

@@ -562,86 +562,77 @@ def _growing(x: Coefficients, y: Coefficients, k: int) -> Any:
     return _scaled(_sum([_scaled(lax.mul(x[i], y[k - i]), i) for i in range(1, k + 1)]), 1 / k)
 
 
-def _coupled(slope: Callable[[Coefficients, Coefficients, int], Any],
-             start: Callable[[Any, Any], Any]) -> Callable[..., tuple[Any, Coefficients]]:
-    """The rule of y = f(x) with y' = s x', where `slope(y, s, k)` is the coefficient of order k of
-    s from those of y up to k, and `start(x_0, y_0)` is s_0."""
+def _recurrence(step: Callable[[Coefficients, Coefficients, Coefficients, int], tuple[Any, ...]],
+                start: Callable[[Any, Any], Any] | None = None
+                ) -> Callable[..., tuple[Any, Coefficients]]:
+    """The rule of y = f(x) whose coefficients follow from those below: `step(x, y, z, k)` gives
+    that of order k of y, and of another series z if need be, which begins with `start(x_0, y_0)`.
+    """
 
     def rule(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None],
              order: int, params: dict[str, Any]) -> tuple[Any, Coefficients]:
         x = _all(primals[0], terms[0], order)
         y = [primitive.bind(primals[0], **params)]
-        s = [start(primals[0], y[0])]
+        z = [] if start is None else [start(primals[0], y[0])]
         for k in range(1, order + 1):
-            y.append(_growing(x, s, k))
-            s.append(slope(y, s, k))
+            for series, coefficient in zip((y, z), step(x, y, z, k), strict=False):
+                series.append(coefficient)
         return y[0], y[1:]
 
     return rule
+
+
+def _coupled(slope: Callable[[Coefficients, Coefficients, int], Any],
+             start: Callable[[Any, Any], Any]) -> Callable[..., tuple[Any, Coefficients]]:
+    """The rule of y = f(x) with y' = s x', where `slope(y, s, k)` is the coefficient of order k of
+    s from those of y up to k, and `start(x_0, y_0)` is s_0."""
+
+    def step(x: Coefficients, y: Coefficients, s: Coefficients, k: int) -> tuple[Any, Any]:
+        grown = _growing(x, s, k)
+        return grown, slope([*y, grown], s, k)
+
+    return _recurrence(step, start)
 
 
 def _convolved(y: Coefficients, z: Coefficients, k: int) -> Any:
     return _sum([lax.mul(y[i], z[k - i]) for i in range(k + 1)])
 
 
-def _one_minus_square(x: Any, y: Any) -> Any:
-    return lax.sub(lax.full_like(y, 1), lax.mul(y, y))
-
-
 _exp = _coupled(lambda y, s, k: y[k], lambda x, y: y)
 _expm1 = _coupled(lambda y, s, k: y[k], lambda x, y: lax.add(y, lax.full_like(y, 1)))
-_tanh = _coupled(lambda y, s, k: lax.neg(_convolved(y, y, k)), _one_minus_square)
+_tanh = _coupled(lambda y, s, k: lax.neg(_convolved(y, y, k)),
+                 lambda x, y: lax.sub(lax.full_like(y, 1), lax.mul(y, y)))
 _logistic = _coupled(lambda y, s, k: lax.sub(y[k], _convolved(y, y, k)),
                      lambda x, y: lax.mul(y, lax.sub(lax.full_like(y, 1), y)))
 
 
 def _circular(other: Callable[[Any], Any], signs: tuple[int, int]) -> Callable[..., Any]:
     """The rule of y with y' = p z x' and z' = q y x', as sine and cosine are."""
-
-    def rule(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None],
-             order: int, params: dict[str, Any]) -> tuple[Any, Coefficients]:
-        x = _all(primals[0], terms[0], order)
-        y, z = [primitive.bind(primals[0], **params)], [other(primals[0])]
-        for k in range(1, order + 1):
-            step = _scaled(_growing(x, z, k), signs[0]), _scaled(_growing(x, y, k), signs[1])
-            y.append(step[0])
-            z.append(step[1])
-        return y[0], y[1:]
-
-    return rule
+    return _recurrence(lambda x, y, z, k: (_scaled(_growing(x, z, k), signs[0]),
+                                           _scaled(_growing(x, y, k), signs[1])),
+                       lambda x, y: other(x))
 
 
 def _logarithm(argument: Callable[[Any], Any]) -> Callable[..., Any]:
     """The rule of the logarithm of u = `argument(x)`, with u' = x': from u y' = x',
     y_k = (x_k - sum of i y_i x_(k-i) / k) / u_0."""
 
-    def rule(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None],
-             order: int, params: dict[str, Any]) -> tuple[Any, Coefficients]:
-        x = _all(primals[0], terms[0], order)
-        u = argument(primals[0])
-        y = [primitive.bind(primals[0], **params)]
-        for k in range(1, order + 1):
-            top = x[k]
-            if k > 1:
-                known = _sum([_scaled(lax.mul(y[i], x[k - i]), i) for i in range(1, k)])
-                top = lax.sub(top, _scaled(known, 1 / k))
-            y.append(lax.div(top, u))
-        return y[0], y[1:]
-
-    return rule
-
-
-def _square_root(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None],
-                 order: int, params: dict[str, Any]) -> tuple[Any, Coefficients]:
-    """From y y = x: y_k = (x_k - sum of y_i y_(k-i), i between 0 and k) / (2 y_0)."""
-    x = _all(primals[0], terms[0], order)
-    y = [primitive.bind(primals[0], **params)]
-    for k in range(1, order + 1):
+    def step(x: Coefficients, y: Coefficients, u: Coefficients, k: int) -> tuple[Any]:
         top = x[k]
         if k > 1:
-            top = lax.sub(top, _sum([lax.mul(y[i], y[k - i]) for i in range(1, k)]))
-        y.append(lax.div(top, _scaled(y[0], 2)))
-    return y[0], y[1:]
+            known = _sum([_scaled(lax.mul(y[i], x[k - i]), i) for i in range(1, k)])
+            top = lax.sub(top, _scaled(known, 1 / k))
+        return (lax.div(top, u[0]),)
+
+    return _recurrence(step, lambda x, y: argument(x))
+
+
+def _next_of_root(x: Coefficients, y: Coefficients, _: Coefficients, k: int) -> tuple[Any]:
+    """From y y = x: y_k = (x_k - sum of y_i y_(k-i), i between 0 and k) / (2 y_0)."""
+    top = x[k]
+    if k > 1:
+        top = lax.sub(top, _sum([lax.mul(y[i], y[k - i]) for i in range(1, k)]))
+    return (lax.div(top, _scaled(y[0], 2)),)
 
 
 # -- programs: (primals, terms, order, params) -> [(result, terms)] --------------------------------
@@ -734,7 +725,7 @@ _RULES: dict[Primitive, Callable[..., tuple[Any, Coefficients | None]]] = {
     lax.sinh_p: _circular(lax.cosh, (1, 1)), lax.cosh_p: _circular(lax.sinh, (1, 1)),
     lax.log_p: _logarithm(lambda x: x),
     lax.log1p_p: _logarithm(lambda x: lax.add(x, lax.full_like(x, 1))),
-    lax.sqrt_p: _square_root,
+    lax.sqrt_p: _recurrence(_next_of_root),
 }
 
 
