@@ -32,6 +32,16 @@ dynamic = deferred("lowering.dynamic")  # few programs have symbolic dimensions
 _DONOR = "jax.buffer_donor = true"
 
 
+def taken_over(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
+               donated: Sequence[bool]) -> dict[int, int]:
+    """For donated arguments the results that take their places: the first ones of their types."""
+    free: dict[Any, list[int]] = {}
+    for k, aval in reversed(list(enumerate(out_avals))):
+        free.setdefault((aval.shape, aval.dtype), []).append(k)
+    return {i: free[key].pop() for i, (aval, given) in enumerate(
+        zip(in_avals, donated, strict=True)) if given and free.get(key := (aval.shape, aval.dtype))}
+
+
 def donation(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
              donated: Sequence[bool], lie_alike: Callable[[int, int], bool]
              ) -> tuple[list[str], list[ShapedArray]]:
@@ -44,21 +54,13 @@ def donation(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
     unused: list[ShapedArray] = []
     if not any(donated):
         return attributes, unused
-    free: dict[Any, list[int]] = {}
-    for i, aval in reversed(list(enumerate(out_avals))):
-        free.setdefault((aval.shape, aval.dtype), []).append(i)
-    left = []
-    for i, (aval, given) in enumerate(zip(in_avals, donated, strict=True)):
-        results = free.get((aval.shape, aval.dtype))
-        if given and results:
-            result = results.pop()
-            attributes[i] = f"tf.aliasing_output = {result} : i32" if lie_alike(i, result) \
-                else _DONOR
-        elif given:
-            left.append(i)
+    results = taken_over(in_avals, out_avals, donated)
+    for i, result in results.items():
+        attributes[i] = f"tf.aliasing_output = {result} : i32" if lie_alike(i, result) else _DONOR
     # XLA may find a use for memory of another shape, if there is a result of the same size.
-    free_sizes = [math.prod(shape) for (shape, _), results in free.items() for _ in results]
-    for i in left:
+    taken = {*results.values()}
+    free_sizes = [math.prod(a.shape) for k, a in enumerate(out_avals) if k not in taken]
+    for i in [i for i, given in enumerate(donated) if given and i not in results]:
         aval = in_avals[i]
         if aval.size in free_sizes:
             free_sizes.remove(aval.size)

@@ -21,7 +21,7 @@ import numpy as np
 from pyjx.core.arithmetic import reduction
 from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
-from pyjx.core.primitive import CHEAP
+from pyjx.core.primitive import CHEAP, Primitive
 from pyjx.core.records import Record
 
 Sizes = Callable[[Any], int]  # the bytes of a value of a type
@@ -176,6 +176,9 @@ class Liveness:
         for i in range(end - 1, -1, -1):
             eqn = eqns[i]
             primitive = eqn.primitive
+            if _is_barrier(primitive):
+                results.update((x, None) for x, v in zip(eqn.invars, eqn.outvars, strict=True)
+                               if v in results and x in made)
             fusible = primitive.cost is not None or primitive.fused or (
                 primitive.moves and not primitive.in_place and not primitive.multiple_results)
             out = eqn.outvars[0] if eqn.outvars else None
@@ -240,7 +243,7 @@ class Liveness:
                 for v in eqn.outvars:
                     roots[v] = tuple(read)
                 continue
-            if primitive.moves and primitive.multiple_results and not primitive.fused:  # a barrier
+            if _is_barrier(primitive):
                 for x, v in zip(eqn.invars, eqn.outvars, strict=True):
                     roots[v] = roots.get(x, (x,))
                     for r in roots[v]:
@@ -300,6 +303,10 @@ class Liveness:
             live[i] += more
         scratch = self._machine.scratch
         return [max(n - scratch, 0) for n in live] if scratch else live
+
+
+def _is_barrier(primitive: Primitive) -> bool:
+    return primitive.moves and primitive.multiple_results and not primitive.fused
 
 
 def _ends(jaxpr: Jaxpr) -> set[Any]:

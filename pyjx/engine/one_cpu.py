@@ -1,7 +1,8 @@
 """How programs for one CPU are written, for what XLA's compiler does not see by itself.
 
 Long formulas on short rows become formulas on one row; what stencils read is computed once; what
-loops carry is read before it is updated in place.
+loops carry is read before it is updated in place. Within a budget of memory weights are updated as
+soon as they have been read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lowering.program import taken_over
 from lowering.rules import rules_for
 from pyjx import configuration
 from pyjx.core import dtypes
@@ -392,11 +394,78 @@ def _with_barrier(jaxpr: Jaxpr, carried: Var) -> Jaxpr:
             needed.update(_variables(eqn.invars))
     if updates[0] in first or any([e.effects for e in first]):
         return jaxpr
-    behind: dict[Any, Var] = {v: Var(v.aval) for v in (carried, *held)}
-    barrier = JaxprEqn(optimization_barrier_p, list(behind), list(behind.values()), {}, no_effects,
-                       updates[0].source_info)
+    behind: dict[Any, Var] = {}
+    barrier = _barrier([carried, *held], behind, updates[0])
     before = set(map(id, first))
     rest = [e.replace(invars=_replaced(e.invars, behind))
             for e in jaxpr.eqns if id(e) not in before]
     return jaxpr.replace(eqns=[*reversed(first), barrier, *rest],
                          outvars=_replaced(jaxpr.outvars, behind))
+
+
+def _barrier(values: Sequence[Any], behind: dict[Any, Any], before: JaxprEqn) -> JaxprEqn:
+    """A barrier of values before an equation; `behind` says what is read in their places."""
+    after = [Var(v.aval) for v in values]
+    barrier = JaxprEqn(optimization_barrier_p, _replaced(values, behind), after, {}, no_effects,
+                       before.source_info)
+    behind.update(zip(values, after, strict=True))
+    return barrier
+
+
+def with_updates_at_once(jaxpr: Jaxpr, donated: Sequence[bool]) -> Jaxpr:
+    """The program in which donated arguments become results as soon as they have been read: what
+    else their last read is for waits until then.
+
+    Otherwise gradients of all weights stay until the end, and weights that a result may overwrite
+    while the gradient of a layer's input has yet to read them are copied.
+    """
+    pairs = taken_over(jaxpr.in_avals, jaxpr.out_avals, donated)
+    place = {jaxpr.invars[i]: jaxpr.outvars[k] for i, k in pairs.items()
+             if _size(jaxpr.invars[i]) >= _COPIED}
+    late = _only_for(jaxpr, {*place.values()})
+    of: dict[Any, set[Any]] = {v: {v} for v in place}  # arguments that are read where a value is
+    last: dict[Any, Any] = {}  # what is made of an argument last
+    for i, eqn in enumerate(jaxpr.eqns):
+        args = set().union(*[of.get(x, ()) for x in _variables(eqn.invars)])
+        if i not in late and _is_fused(eqn):
+            of[eqn.outvars[0]] = args
+        elif i not in late and eqn.outvars:
+            last.update(dict.fromkeys(args, eqn.outvars[0]))
+    at = {v: i for i, e in enumerate(jaxpr.eqns) if i not in late for v in e.outvars}
+    order = [(i, False, i) for i in range(len(jaxpr.eqns)) if i not in late]
+    for i in sorted(late):
+        read = _variables(jaxpr.eqns[i].invars)
+        place_of = max([at.get(x, -1) for x in [*read, *[last[v] for v in read if v in last]]],
+                       default=-1)
+        at[jaxpr.eqns[i].outvars[0]] = place_of
+        order.append((place_of, True, i))
+    made = {r: last[v] for v, r in place.items() if v in last}
+    if not made:
+        return jaxpr
+    behind: dict[Any, Any] = {}
+    eqns: list[JaxprEqn] = []
+    for _, is_late, i in sorted(order):
+        eqn = jaxpr.eqns[i]
+        if is_late:
+            eqns += [_barrier([v, last[v]], behind, eqn)
+                     for v in _variables(eqn.invars) if v in last]
+        eqns.append(eqn.replace(invars=_replaced(eqn.invars, behind)))
+        eqns += [_barrier([r, made[r]], behind, eqn) for r in eqn.outvars if r in made]
+    return jaxpr.replace(eqns=eqns, outvars=_replaced(jaxpr.outvars, behind))
+
+
+def _only_for(jaxpr: Jaxpr, results: Set[Any]) -> set[int]:
+    """The equations that are parts of fusions, and do nothing but lead to some results."""
+    found: set[int] = set()
+    elsewhere: set[Any] = {*jaxpr.outvars} - results
+    for i in reversed(range(len(jaxpr.eqns))):
+        eqn = jaxpr.eqns[i]
+        if _is_fused(eqn) and eqn.outvars[0] not in elsewhere:
+            found.add(i)
+        else:
+            elsewhere.update(_variables(eqn.invars))
+    return found
+
+
+def _is_fused(eqn: JaxprEqn) -> bool:
+    return len(eqn.outvars) == 1 and (eqn.primitive.cost is not None or eqn.primitive.moves)

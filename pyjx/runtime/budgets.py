@@ -25,6 +25,7 @@ from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.value_texts import size_text
+from pyjx.engine.one_cpu import with_updates_at_once
 from pyjx.runtime import backends, cache
 from pyjx.runtime.compile import compile_lowered
 from pyjx.runtime.executable import Executable
@@ -119,7 +120,7 @@ class Fit(Record):
     def beyond(self, name: str, peak: float) -> Exception:
         """The error for a program that needs more at its peak than its budget."""
         where = f", on all {self.n_devices} devices together," if self.n_devices > 1 else ""
-        hint = "" if self.plan is not None else _NOTHING
+        hint = "" if self.work else _NOTHING
         return jaxlib_api.JaxRuntimeError(
             f"RESOURCE_EXHAUSTED: {name} does not fit in its memory_budget of "
             f"{size_text(self.budget)}: the least that was found is {size_text(peak)}. The "
@@ -145,8 +146,9 @@ class Fitter:
 
     def __init__(self, budget: float) -> None:
         self.budget = budget
-        # When values are alive, the flat program, and what was found for other budgets.
-        self._prepared: tuple[Liveness, ClosedJaxpr, Search] | None = None
+        # When values are alive, the flat program, that in the order in which it needs least, and
+        # what was found for other budgets.
+        self._prepared: tuple[Liveness, ClosedJaxpr, Jaxpr, Search] | None = None
         self._entry: cache.Entry | None = None
         self.scale = 1.0
         self.known = False
@@ -177,9 +179,11 @@ class Fitter:
         budget, machine = self.budget, machine_of(platform)
         first = self._prepared is None
         if self._prepared is None:
-            self._prepared = (Liveness(flattened(lowered).jaxpr, machine, donated),
-                              dce(flattened(closed)), Search(machine, work_on(platform), donated))
-        before, flat, search = self._prepared
+            flat = dce(flattened(closed))
+            ordered = with_updates_at_once(flat.jaxpr, donated) if platform == "cpu" else flat.jaxpr
+            self._prepared = (Liveness(flattened(lowered).jaxpr, machine, donated), flat, ordered,
+                              Search(machine, work_on(platform), donated))
+        before, flat, ordered, search = self._prepared
         # What arguments and results need is known.
         fixed = min(before.fixed, budget * n_devices)
         room = fixed + (budget * n_devices - fixed) / self.scale
@@ -190,11 +194,12 @@ class Fitter:
         if first and text is not None:
             self._entry = cache.entry_of("plan", __version__, jaxlib_api.JAXLIB_RELEASE, platform,
                                          str(budget), str(n_devices), text())
-            plan = self._kept(flat.jaxpr, search)
+            plan = self._kept(ordered, search)
         self.known = plan is not None
-        plan = plan or search.run(flat.jaxpr, room)
+        plan = plan or search.run(ordered, room)
         fit = Fit(ClosedJaxpr(plan.jaxpr, flat.consts), budget, before, plan.live,
-                  plan if plan.work else None, machine.sizes, n_devices, self, self.scale)
+                  None if plan.jaxpr is flat.jaxpr else plan, machine.sizes, n_devices, self,
+                  self.scale)
         peak = plan.live.peak
         if not self.known and peak > _SURELY * room and (platform == "cpu" or self.scale != 1.0):
             raise fit.beyond(name, (fixed + (peak - fixed) * self.scale) / n_devices)
@@ -250,8 +255,7 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
         fit = source.fit
         if least is not None and fit.plan == least[1].plan:  # nothing needs less
             break
-        executable = compile_lowered(source, closed, name, options, placement)
-        peak = peak_of(executable.loaded)
+        executable, peak = _in_some_order(source, closed, name, options, placement, budget)
         fits = peak is None or peak <= budget
         if fits and (best is None or fit.work < best[0].fit.work):
             best = source, executable
@@ -268,6 +272,22 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
         raise least[1].beyond(name, least[0])
     fitter.keep(best[0].fit)
     return best
+
+
+def _in_some_order(source: LoweredProgram, closed: ClosedJaxpr, name: str, options: Any,
+                   placement: Placement, budget: int) -> tuple[Executable, int | None]:
+    """The executable with its operations in the first of the orders that XLA's compiler for CPUs
+    knows in which it fits, or in that in which it needs least; and what it needs."""
+    least: tuple[Executable, int] | None = None
+    for order in jaxlib_api.CPU_ORDERS if placement.platform == "cpu" else ({},):
+        executable = compile_lowered(source, closed, name, {**order, **dict(options)}, placement)
+        peak = peak_of(executable.loaded)
+        if peak is None or peak <= budget:
+            return executable, peak
+        if least is None or peak < least[1]:
+            least = executable, peak
+    assert least is not None
+    return least
 
 
 class GivenUp(Record):

@@ -1,4 +1,5 @@
-"""What a loop carries is read before it is updated in place, so that XLA does not copy it."""
+"""What a loop carries is read before it is updated in place, so that XLA does not copy it, and
+donated weights become new ones as soon as they have been read."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core.check import check_jaxpr
 from pyjx.core.evaluation import all_eqns
-from pyjx.engine.one_cpu import with_reads_first
+from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.engine.one_cpu import with_reads_first, with_updates_at_once
+from pyjx.runtime.recomputing import flattened
 
 TABLE = np.random.default_rng(0).random(20_000).astype(np.float32)
 PLACES = np.random.default_rng(1).integers(0, 300, 40)
@@ -112,3 +115,31 @@ def test_effects_stay_in_order() -> None:
     jax.jit(lambda t, i: lax.scan(body, t, i))(TABLE, PLACES)
     jax.effects_barrier()
     assert seen == PLACES.tolist()
+
+
+def step(ws: Any, velocity: Any, x: Any) -> Any:
+    def loss(ws: Any) -> Any:
+        y = x
+        for w in ws:
+            y = jnp.tanh(y @ w.T)
+        return (y**2).mean()
+
+    velocity = [0.9 * v + g for v, g in zip(velocity, jax.grad(loss)(ws), strict=True)]
+    return [w - 0.1 * v for w, v in zip(ws, velocity, strict=True)], velocity, ws[0].sum()
+
+
+def test_weights_are_updated_as_soon_as_they_have_been_read() -> None:
+    rng = np.random.default_rng(2)
+    ws, velocity = [[rng.random((128, 128), np.float32) for _ in range(5)] for _ in range(2)]
+    x = rng.random((4, 128), np.float32)
+    closed = flattened(jax.make_jaxpr(step)(ws, velocity, x))
+    changed = with_updates_at_once(closed.jaxpr, [*[True] * 10, False])
+    check_jaxpr(ClosedJaxpr(changed, closed.consts))
+    names = [e.primitive.name for e in changed.eqns]
+    updates = [i for i, name in enumerate(names) if name == "sub"][-5:]
+    products = [sum([name == "dot_general" for name in names[i:]]) for i in updates]
+    assert products == [7, 5, 3, 1, 0]  # two for each layer but the first
+    assert with_updates_at_once(closed.jaxpr, [False] * 11) is closed.jaxpr
+    for g, w in zip(jax.core.jaxpr_as_fun(ClosedJaxpr(changed, closed.consts))(
+            *ws, *velocity, x), jax.tree.leaves(step(ws, velocity, x)), strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-5)

@@ -247,6 +247,38 @@ def test_a_budget_that_is_no_bound_changes_nothing():
     assert "optimization_barrier" not in text
 
 
+def convolution(x, kernel):
+    return jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME",
+                                        dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+@pytest.mark.parametrize(("apply", "x", "shape", "share"), [
+    (jnp.matmul, jnp.ones((16, 512)), (512, 512), 0.96),
+    (convolution, jnp.ones((2, 8, 8, 128)), (3, 3, 128, 128), 0.78)])
+def test_donated_weights_are_updated_at_once(apply, x, shape, share):
+    """With nothing done again; and where XLA rearranges all kernels before anything else, as they
+    are arguments, its other order of operations serves."""
+    def step(ws, velocity):
+        def loss(ws):
+            y = x
+            for w in ws:
+                y = jnp.tanh(apply(y, w))
+            return (y**2).mean()
+        value, grads = jax.value_and_grad(loss)(ws)
+        velocity = jax.tree.map(lambda v, g: 0.9 * v + g, velocity, grads)
+        return jax.tree.map(lambda w, v: w - 0.1 * v, ws, velocity), velocity, value
+
+    ws = [jnp.asarray(w / math.prod(shape[:-1]) ** 0.5, "float32")
+          for w in RNG.normal(size=(8, *shape))]
+    free = jax.jit(step, donate_argnums=(0, 1)).lower(ws, ws).compile()
+    lowered = jax.jit(step, donate_argnums=(0, 1), memory_budget=int(share * peak(free))).lower(
+        ws, ws)
+    compiled = lowered.compile()
+    assert peak(compiled) <= share * peak(free)
+    assert lowered._program.fit.work == 0
+    agree(*[fun(*jax.tree.map(jnp.copy, (ws, ws))) for fun in (compiled, free)])
+
+
 def test_what_the_user_saves_stays_saved():
     """A policy's residuals are results of operations that are not done again."""
     def loss(ws, x):
