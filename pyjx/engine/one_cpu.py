@@ -419,7 +419,7 @@ def with_updates_at_once(jaxpr: Jaxpr, donated: Sequence[bool]) -> Jaxpr:
     Otherwise gradients of all weights stay until the end, and weights that a result may overwrite
     while the gradient of a layer's input has yet to read them are copied.
     """
-    pairs = taken_over(jaxpr.in_avals, jaxpr.out_avals, donated)
+    pairs = taken_over(jaxpr.in_avals, jaxpr.out_avals, donated) if any(donated) else {}
     place = {jaxpr.invars[i]: jaxpr.outvars[k] for i, k in pairs.items()
              if _size(jaxpr.invars[i]) >= _COPIED}
     late = _only_for(jaxpr, {*place.values()})
