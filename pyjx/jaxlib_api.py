@@ -440,11 +440,7 @@ HAS_OLDER_CPU_EMITTERS: bool = JAXLIB_VERSION < (0, 11)
 WIDE_VECTORS: bool = JAXLIB_VERSION >= (0, 12)
 # The pass that takes barriers away on the CPU before common subexpressions are looked for.
 CPU_BARRIER_PASS: str | None = "cse_barrier_expander" if JAXLIB_VERSION < (0, 12) else None
-# The options for the orders in which the CPU's compiler puts operations: one in which many of them
-# may run at a time, in which all that is made of arguments alone is first, and one for memory.
-CPU_ORDERS: list[dict[str, str]] = [{}, {
-    "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}][:1 + (
-        JAXLIB_VERSION >= (0, 10))]
+CPU_ORDERS: bool = JAXLIB_VERSION >= (0, 10)  # whether the CPU's compiler knows two orders
 # How many bytes an iteration may move of a loop that is one kernel on the CPU; XLA itself says 492.
 LOOP_BYTES: int | None = 1 << 16 if JAXLIB_VERSION < (0, 12) else None
 # Whether a call with the attribute `xla_cpu_small_call` is one, too, under a name of its own.
