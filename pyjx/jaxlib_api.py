@@ -440,7 +440,6 @@ HAS_OLDER_CPU_EMITTERS: bool = JAXLIB_VERSION < (0, 11)
 WIDE_VECTORS: bool = JAXLIB_VERSION >= (0, 12)
 # The pass that takes barriers away on the CPU before common subexpressions are looked for.
 CPU_BARRIER_PASS: str | None = "cse_barrier_expander" if JAXLIB_VERSION < (0, 12) else None
-CPU_ORDERS: bool = JAXLIB_VERSION >= (0, 10)  # whether the CPU's compiler knows two orders
 # How many bytes an iteration may move of a loop that is one kernel on the CPU; XLA itself says 492.
 LOOP_BYTES: int | None = 1 << 16 if JAXLIB_VERSION < (0, 12) else None
 # Whether a call with the attribute `xla_cpu_small_call` is one, too, under a name of its own.

@@ -46,8 +46,11 @@ _SURELY = 1.25
 _WELL = 0.8
 _TRIES = 5
 # XLA's CPU compiler puts operations in an order in which many may run at a time, for which all that
-# is made of arguments alone comes first; or, asked for it, in one for memory.
-_FOR_MEMORY = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+# is made of arguments alone comes first; or, asked for it, in one for memory. Before 0.10 there is
+# no such option.
+_ORDERS: Sequence[dict[str, str]] = [{}, {
+    "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}][:1 + (
+        jaxlib_api.JAXLIB_VERSION >= (0, 10))]
 
 
 def bytes_on(budget: Budget, device: Any) -> int:
@@ -282,7 +285,7 @@ def _in_some_order(source: LoweredProgram, closed: ClosedJaxpr, name: str, optio
     """The executable with its operations in the first of the orders that XLA's compiler for CPUs
     knows in which it fits, or in that in which it needs least; and what it needs."""
     least: tuple[Executable, int] | None = None
-    for order in ({}, _FOR_MEMORY)[:1 + (jaxlib_api.CPU_ORDERS and placement.platform == "cpu")]:
+    for order in _ORDERS if placement.platform == "cpu" else _ORDERS[:1]:
         executable = compile_lowered(source, closed, name, {**order, **dict(options)}, placement)
         peak = peak_of(executable.loaded)
         if peak is None or peak <= budget:
