@@ -142,8 +142,9 @@ def test_the_reading_order_is_short_and_true() -> None:
 # 22 for LAPACK without all of SciPy.
 # 297 for errors told of the user's argument, 1 more file(s).
 # 1 for errors told of the user's argument.
+# 74 for donated weights updated at once, within a budget.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 90_148),
+    (sources.code_lines, 90_222),
     (lambda: PATHS, 481),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
