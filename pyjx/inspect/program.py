@@ -21,8 +21,8 @@ from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import shown_path, user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, subjaxprs
 from pyjx.inspect import figures
+from pyjx.inspect.comparison import with_user_names
 from pyjx.inspect.figures import PassTime, watched
-from pyjx.inspect.naming import with_user_names
 from pyjx.inspect.platforms import Platform, UnavailableError, platform, stablehlo_versions
 from pyjx.lazy import deferred
 from pyjx.runtime import compile as compiler

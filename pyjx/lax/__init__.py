@@ -15,7 +15,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.lax.mapping": "associative_scan map",
     "pyjx.lax.scans": "scan scan_p",
     "pyjx.lax.linear_solves": "custom_linear_solve custom_root linear_solve_p",
-    "pyjx.lax.composites": "composite",
+    "pyjx.lax.foreign_calls": "composite",
     "pyjx.lax.common": "broadcast_shapes",
     "pyjx.core.dtypes": "dtype",
     "pyjx.runtime.resharding": "sharding_constraint_p with_sharding_constraint",

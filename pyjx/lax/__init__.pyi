@@ -15,7 +15,7 @@ from pyjx.lax.scans import scan_p as scan_p
 from pyjx.lax.linear_solves import custom_linear_solve as custom_linear_solve
 from pyjx.lax.linear_solves import custom_root as custom_root
 from pyjx.lax.linear_solves import linear_solve_p as linear_solve_p
-from pyjx.lax.composites import composite as composite
+from pyjx.lax.foreign_calls import composite as composite
 from pyjx.lax.common import broadcast_shapes as broadcast_shapes
 from pyjx.core.dtypes import dtype as dtype
 from pyjx.runtime.resharding import sharding_constraint_p as sharding_constraint_p

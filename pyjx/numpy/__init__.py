@@ -46,9 +46,10 @@ FAMILIES: dict[str, str] = {
         "isclose lcm ldexp logaddexp logaddexp2 modf nan_to_num nextafter signbit sinc spacing"
     ),
     "pyjx.numpy.window_functions": "bartlett blackman hamming hanning kaiser",
-    "pyjx.numpy.choices": "choose extract piecewise select",
+    "pyjx.numpy.edits": (
+        "choose delete extract fill_diagonal insert piecewise place put select trim_zeros"
+    ),
     "pyjx.numpy.flat_indices": "packbits ravel_multi_index unpackbits unravel_index",
-    "pyjx.numpy.edits": "delete fill_diagonal insert place put trim_zeros",
     "pyjx.numpy.files": (
         "array_repr array_str fromfile fromiter fromstring load save savez set_printoptions"
     ),
@@ -60,12 +61,14 @@ FAMILIES: dict[str, str] = {
         "full full_like ones ones_like zeros zeros_like"
     ),
     "pyjx.numpy.ranges": "arange",
-    "pyjx.numpy.spacings": "geomspace linspace logspace",
+    "pyjx.numpy.grids": (
+        "c_ fromfunction geomspace index_exp indices ix_ linspace logspace meshgrid mgrid ogrid r_ "
+        "s_"
+    ),
     "pyjx.numpy.diagonals": (
         "diag diag_indices diag_indices_from diagflat diagonal eye identity mask_indices tri tril "
         "tril_indices tril_indices_from triu triu_indices triu_indices_from"
     ),
-    "pyjx.numpy.grids": "c_ fromfunction index_exp indices ix_ meshgrid mgrid ogrid r_ s_",
     "pyjx.numpy.indexing": "put_along_axis take take_along_axis",
     "pyjx.numpy.reductions": (
         "all amax amin any argmax argmin count_nonzero cumprod cumsum cumulative_prod "

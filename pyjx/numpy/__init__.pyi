@@ -210,20 +210,20 @@ from pyjx.numpy.window_functions import blackman as blackman
 from pyjx.numpy.window_functions import hamming as hamming
 from pyjx.numpy.window_functions import hanning as hanning
 from pyjx.numpy.window_functions import kaiser as kaiser
-from pyjx.numpy.choices import choose as choose
-from pyjx.numpy.choices import extract as extract
-from pyjx.numpy.choices import piecewise as piecewise
-from pyjx.numpy.choices import select as select
+from pyjx.numpy.edits import choose as choose
+from pyjx.numpy.edits import delete as delete
+from pyjx.numpy.edits import extract as extract
+from pyjx.numpy.edits import fill_diagonal as fill_diagonal
+from pyjx.numpy.edits import insert as insert
+from pyjx.numpy.edits import piecewise as piecewise
+from pyjx.numpy.edits import place as place
+from pyjx.numpy.edits import put as put
+from pyjx.numpy.edits import select as select
+from pyjx.numpy.edits import trim_zeros as trim_zeros
 from pyjx.numpy.flat_indices import packbits as packbits
 from pyjx.numpy.flat_indices import ravel_multi_index as ravel_multi_index
 from pyjx.numpy.flat_indices import unpackbits as unpackbits
 from pyjx.numpy.flat_indices import unravel_index as unravel_index
-from pyjx.numpy.edits import delete as delete
-from pyjx.numpy.edits import fill_diagonal as fill_diagonal
-from pyjx.numpy.edits import insert as insert
-from pyjx.numpy.edits import place as place
-from pyjx.numpy.edits import put as put
-from pyjx.numpy.edits import trim_zeros as trim_zeros
 from pyjx.numpy.files import array_repr as array_repr
 from pyjx.numpy.files import array_str as array_str
 from pyjx.numpy.files import fromfile as fromfile
@@ -259,9 +259,19 @@ from pyjx.numpy.creation import ones_like as ones_like
 from pyjx.numpy.creation import zeros as zeros
 from pyjx.numpy.creation import zeros_like as zeros_like
 from pyjx.numpy.ranges import arange as arange
-from pyjx.numpy.spacings import geomspace as geomspace
-from pyjx.numpy.spacings import linspace as linspace
-from pyjx.numpy.spacings import logspace as logspace
+from pyjx.numpy.grids import c_ as c_
+from pyjx.numpy.grids import fromfunction as fromfunction
+from pyjx.numpy.grids import geomspace as geomspace
+from pyjx.numpy.grids import index_exp as index_exp
+from pyjx.numpy.grids import indices as indices
+from pyjx.numpy.grids import ix_ as ix_
+from pyjx.numpy.grids import linspace as linspace
+from pyjx.numpy.grids import logspace as logspace
+from pyjx.numpy.grids import meshgrid as meshgrid
+from pyjx.numpy.grids import mgrid as mgrid
+from pyjx.numpy.grids import ogrid as ogrid
+from pyjx.numpy.grids import r_ as r_
+from pyjx.numpy.grids import s_ as s_
 from pyjx.numpy.diagonals import diag as diag
 from pyjx.numpy.diagonals import diag_indices as diag_indices
 from pyjx.numpy.diagonals import diag_indices_from as diag_indices_from
@@ -277,16 +287,6 @@ from pyjx.numpy.diagonals import tril_indices_from as tril_indices_from
 from pyjx.numpy.diagonals import triu as triu
 from pyjx.numpy.diagonals import triu_indices as triu_indices
 from pyjx.numpy.diagonals import triu_indices_from as triu_indices_from
-from pyjx.numpy.grids import c_ as c_
-from pyjx.numpy.grids import fromfunction as fromfunction
-from pyjx.numpy.grids import index_exp as index_exp
-from pyjx.numpy.grids import indices as indices
-from pyjx.numpy.grids import ix_ as ix_
-from pyjx.numpy.grids import meshgrid as meshgrid
-from pyjx.numpy.grids import mgrid as mgrid
-from pyjx.numpy.grids import ogrid as ogrid
-from pyjx.numpy.grids import r_ as r_
-from pyjx.numpy.grids import s_ as s_
 from pyjx.numpy.indexing import put_along_axis as put_along_axis
 from pyjx.numpy.indexing import take as take
 from pyjx.numpy.indexing import take_along_axis as take_along_axis
@@ -633,19 +633,19 @@ __all__ = [
     "hanning",
     "kaiser",
     "choose",
+    "delete",
     "extract",
+    "fill_diagonal",
+    "insert",
     "piecewise",
+    "place",
+    "put",
     "select",
+    "trim_zeros",
     "packbits",
     "ravel_multi_index",
     "unpackbits",
     "unravel_index",
-    "delete",
-    "fill_diagonal",
-    "insert",
-    "place",
-    "put",
-    "trim_zeros",
     "array_repr",
     "array_str",
     "fromfile",
@@ -681,9 +681,19 @@ __all__ = [
     "zeros",
     "zeros_like",
     "arange",
+    "c_",
+    "fromfunction",
     "geomspace",
+    "index_exp",
+    "indices",
+    "ix_",
     "linspace",
     "logspace",
+    "meshgrid",
+    "mgrid",
+    "ogrid",
+    "r_",
+    "s_",
     "diag",
     "diag_indices",
     "diag_indices_from",
@@ -699,16 +709,6 @@ __all__ = [
     "triu",
     "triu_indices",
     "triu_indices_from",
-    "c_",
-    "fromfunction",
-    "index_exp",
-    "indices",
-    "ix_",
-    "meshgrid",
-    "mgrid",
-    "ogrid",
-    "r_",
-    "s_",
     "put_along_axis",
     "take",
     "take_along_axis",

@@ -18,12 +18,12 @@ from pyjx.core.trace import concrete_or_error
 from pyjx.errors import ShardingTypeError
 from pyjx.numpy import creation, ufuncs
 from pyjx.numpy.differences import diff
+from pyjx.numpy.grids import linspace
 from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact
 from pyjx.numpy.reductions import max as _max
 from pyjx.numpy.reductions import min as _min
 from pyjx.numpy.reductions import sum as _sum
 from pyjx.numpy.sorting import searchsorted
-from pyjx.numpy.spacings import linspace
 from pyjx.runtime.resharding import in_auto_mode
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 from pyjx.scipy.linalg.factors import cho_factor as cho_factor
 from pyjx.scipy.linalg.factors import cholesky as cholesky
+from pyjx.scipy.linalg.factors import eigh as eigh
+from pyjx.scipy.linalg.factors import eigh_tridiagonal as eigh_tridiagonal
 from pyjx.scipy.linalg.factors import hessenberg as hessenberg
 from pyjx.scipy.linalg.factors import lu as lu
 from pyjx.scipy.linalg.factors import lu_factor as lu_factor
@@ -18,8 +20,6 @@ from pyjx.scipy.linalg.solvers import lu_solve as lu_solve
 from pyjx.scipy.linalg.solvers import solve as solve
 from pyjx.scipy.linalg.solvers import solve_sylvester as solve_sylvester
 from pyjx.scipy.linalg.solvers import solve_triangular as solve_triangular
-from pyjx.scipy.linalg.eigenvalues import eigh as eigh
-from pyjx.scipy.linalg.eigenvalues import eigh_tridiagonal as eigh_tridiagonal
 from pyjx.scipy.linalg.matrix_functions import expm as expm
 from pyjx.scipy.linalg.matrix_functions import expm_frechet as expm_frechet
 from pyjx.scipy.linalg.matrix_functions import funm as funm
@@ -44,6 +44,8 @@ from pyjx.scipy.linalg.special_matrices import toeplitz as toeplitz
 __all__ = [
     "cho_factor",
     "cholesky",
+    "eigh",
+    "eigh_tridiagonal",
     "hessenberg",
     "lu",
     "lu_factor",
@@ -60,8 +62,6 @@ __all__ = [
     "solve",
     "solve_sylvester",
     "solve_triangular",
-    "eigh",
-    "eigh_tridiagonal",
     "expm",
     "expm_frechet",
     "funm",
