@@ -182,7 +182,7 @@ FACTS = {
                    "sharding.single_device_sharding",
     "dtypes": "dtypes._issubdtype dtypes.short_dtype_name dtypes._above dtypes._join "
               "call_notes._dtype_name",
-    "files": "naming._statement_at naming._statements stand_ins.modules",
+    "files": "comparison._statement_at comparison._statements stand_ins.modules",
     "texts": "document.signature quantities.hlo_arrays quantities.tensors",
     "the library": "operations._options documentation._entry "
                    "normal._weideman coefficients._shortened",

@@ -73,7 +73,7 @@ def breakpoint(*, backend: str | None = None, filter_frames: bool = True,
         raise ValueError(f"Invalid debugger: {backend!r}. The backends are 'cli'.")
     frames = _frames(sys._getframe(1), filter_frames)[:num_frames]
     arrays: list[Any] = []
-    held = [_Held(frame, arrays) for frame in frames]
+    held = [_KeptFrame(frame, arrays) for frame in frames]
     call_for_debugging(_Session(held, kwargs.get("stdin"), kwargs.get("stdout")), arrays, ordered,
                        False)
     return token
@@ -93,7 +93,7 @@ def _frames(frame: FrameType | None, only_users: bool) -> list[Frame]:
     return found
 
 
-class _Held:
+class _KeptFrame:
     """A frame without the arrays among its locals, which a program computes."""
 
     def __init__(self, frame: Frame, arrays: list[Any]) -> None:
@@ -123,7 +123,7 @@ _one_at_a_time = threading.RLock()  # an expression may come to a breakpoint its
 class _Session:
     """The callback: a command line over the frames, with the arrays that it is called with."""
 
-    def __init__(self, held: Sequence[_Held], stdin: IO[str] | None, stdout: IO[str] | None
+    def __init__(self, held: Sequence[_KeptFrame], stdin: IO[str] | None, stdout: IO[str] | None
                  ) -> None:
         self._held = held
         self._stdin = stdin

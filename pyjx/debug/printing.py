@@ -95,10 +95,10 @@ def _callback(callback: Callable[..., Any], *args: Any, ordered: bool, partition
         raise TypeError(f"first argument to jax.debug.callback must be callable, got {callback!r}.")
     arrays: list[Any] = []
     parted = Parted((args, kwargs), _is_value, arrays)
-    call_for_debugging(_Held(callback, parted), arrays, ordered, partitioned)
+    call_for_debugging(_PartedCallback(callback, parted), arrays, ordered, partitioned)
 
 
-class _Held:
+class _PartedCallback:
     """A function with those of its arguments that are no arrays."""
 
     __slots__ = ("callback", "parted")
@@ -108,7 +108,7 @@ class _Held:
         self.parted = parted
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Held and (self.callback, self.parted) == (
+        return type(other) is _PartedCallback and (self.callback, self.parted) == (
             other.callback, other.parted)
 
     def __hash__(self) -> int:
