@@ -328,6 +328,8 @@ def test_mistakes_of_arguments(call: Any, words: str) -> None:
     (lambda: X.transpose("x"), "Array.transpose: args cannot be ('x',) ("),
     (lambda: X.reshape(1.5), "The call was Array.reshape(1.5)."),
     (lambda: jnp.unwrap(V, jnp.ones(2)), "unwrap got incompatible shapes for broadcasting: (3,)"),
+    (lambda: lax.cond(lambda: True, abs, abs, 1), "Call it, as in cond(f(x), ...)."),
+    (lambda: jax.inspect.record("x.npz", abs, 1.0, way="x"), "inspect.record: 'x' is neither"),
     (lambda: jnp.trim_zeros(V, 1), "trim_zeros: trim must be a string, got 1 ("),
     (lambda: jnp.empty(3, dtype={"k": 1}), "Cannot interpret {'k': 1} as a data type in empty"),
     (lambda: jax.vmap(lambda x: x, axis_name=["a"])(V), "vmap: axis_name must be an AxisName"),

@@ -27,6 +27,7 @@ from pyjx.core.users_calls import (
     call_with,
     callee,
     function_of,
+    is_listed,
     public_name,
     told,
 )
@@ -79,7 +80,7 @@ def _say(exc: Exception, text: str) -> None:
 
 
 aliases: dict[str, str] = {}  # functions with two names: the other one, which messages have
-_LEADING = re.compile(r"((?:jnp\.|jax\.[a-z.]+\.)?)(\w+)(:? (?:(?:got|requires) )?)")
+_LEADING = re.compile(r"((?:jnp\.|inspect\.|jax\.[a-z.]+\.)?)(\w+)(:? (?:(?:got|requires) )?)")
 _OPERATIONS = ("pyjx.lax.", "pyjx.engine.", "pyjx.core.")  # programs match on their names
 
 
@@ -99,10 +100,12 @@ def _name_called(exc: Exception, call: Call, called: bool) -> bool:
             break
         if code.co_name == name:
             called = True
-        other = called and (found[3] == ": " or not str(
-            frame.f_globals.get("__name__")).startswith(_OPERATIONS)) and (
-                found[2] in code.co_names if found[3] != " " and code.co_name != found[2]
-                else public_name(function_of(frame)) == found[2])
+        called_other = code.co_name == found[2] and public_name(function_of(frame)) == found[2]
+        if found[3] != " ":
+            called_other |= found[2] in code.co_names or (
+                found[1] == "inspect." and is_listed(found[2]))
+        other = called and called_other and (found[3] == ": " or not str(
+            frame.f_globals.get("__name__")).startswith(_OPERATIONS))
         if other:
             break
     if other:

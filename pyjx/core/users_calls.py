@@ -71,7 +71,7 @@ def call_in(frame: FrameType) -> Call | None:
                  and getattr(getattr(member, "__func__", member), "__code__", None) is code}
         if len(found) == 1:
             ((method, (cls, fun)),) = found.items()
-            if cls.__name__ in _ARRAYS or _is_listed(cls.__name__):
+            if cls.__name__ in _ARRAYS or is_listed(cls.__name__):
                 name = f"{_ARRAYS.get(cls.__name__, cls.__name__)}.{method}"
     if name is not None:
         parameters = dict(list(signature(fun).parameters.items())["." in name:])
@@ -81,7 +81,7 @@ def call_in(frame: FrameType) -> Call | None:
         return Call(name, code, body.__annotations__, parameters, *_given_to(parameters, frame))
     owner, _, inner = code.co_qualname.partition(".<locals>.")
     maker, owner = frame.f_globals.get(owner), owner.removeprefix("_")
-    if not (inner and isinstance(maker, FunctionType) and _is_listed(owner)):
+    if not (inner and isinstance(maker, FunctionType) and is_listed(owner)):
         return None
     of_both = {**dict.fromkeys(code.co_varnames[:code.co_argcount]), **{
         p.name: p.default for p in signature(maker).parameters.values()}}
@@ -89,7 +89,8 @@ def call_in(frame: FrameType) -> Call | None:
     return Call(owner, code, maker.__annotations__, {}, given, False)
 
 
-def _is_listed(name: str) -> bool:
+def is_listed(name: str) -> bool:
+    """Whether a module that has been loaded shows this name to users."""
     return any([name in getattr(module, "__all__", ())
                 for path, module in list(sys.modules.items()) if path.startswith("pyjx")])
 
@@ -289,7 +290,7 @@ def _holds(value: Any, x: Any, depth: int) -> bool:
 
 _BARE = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowError,
          ZeroDivisionError)
-_POSITION = re.compile(r"(?:([\w.]+)(?= requires ))?(.*at position )\d+")
+_POSITION = re.compile(r"([\w.]+)( requires ndarray or scalar arguments, .*at position )\d+")
 _PYTHONS = re.compile(r"^'\w+' object (is|has|cannot) ")
 _OTHER_KINDS = ("NoneType", "function", "ndarray")
 _OF_CALLS = re.compile(r"\) (takes|missing|got an unexpected) ")  # which calls of functions get
@@ -319,12 +320,12 @@ def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None
         return None
     name, value = about
     if said and position:
-        function = position[1] if (position[1] or "").endswith(call.name) else call.name
-        return (f"{function if position[1] else ''}{position[2]}{list(call.given).index(name)}, "
-                f"{name}{text[position.end():]}")
+        function = position[1] if position[1].endswith(call.name) else call.name
+        return (f"{function}{position[2]}{list(call.given).index(name)}, {name}"
+                f"{text[position.end():]}")
     shown = shortened(value)
     of_one = subject and subject[2] == call.name and subject[3][-1] != "s"
-    if said and subject and (of_one or re.search(
+    if said and subject and subject[2] and (of_one or re.search(
             rf"got {re.escape(shown)}(?![\w,)\]}}])", text)):
         return f"{subject[1] or ''}{call.name}: {name}{text[subject.end():]}"
     if said and shown not in text:
@@ -358,7 +359,8 @@ def _about(text: str, said: bool, call: Call, tbs: Sequence[TracebackType]
             p = next(iter(found))
             value = call.given[p]
             return (p, found[p] if value is UNKNOWN else value) if len(found) == 1 else None
-    of_kind = [(p, x) for p, x in call.given.items() if type(x).__name__ in kinds]
+    of_kind = [(p, x) for p, x in call.given.items() if type(x).__name__ in kinds
+               and _wanted(call.annotations.get(p), x) != "cannot be "]
     return of_kind[0] if len(of_kind) == 1 else None
 
 

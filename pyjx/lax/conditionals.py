@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -117,6 +118,9 @@ def _predicate(pred: Any) -> Any:
     """`pred` as a boolean scalar."""
     if pred is None:
         raise TypeError("cond predicate is None")
+    if isinstance(pred, FunctionType):
+        raise TypeError(f"lax.cond: pred must be a scalar, got the function {pred.__qualname__}. "
+                        "Call it, as in cond(f(x), ...).")
     if isinstance(pred, str | list | tuple | dict):
         raise TypeError(f"lax.cond: Pred must be a scalar, got {pred} of type {type(pred)}. Pred "
                         f"type must be either boolean or number, got {pred}.")

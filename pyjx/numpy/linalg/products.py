@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import kept
-from pyjx.core.integers import index
 from pyjx.lax.linalg.matrices import identity_like
 from pyjx.numpy import contractions
 from pyjx.numpy.diagonals import diagonal as _diagonal
@@ -191,7 +190,10 @@ def matrix_power(a: Any, n: int) -> Array:
                         "two-dimensional")
     if shape[-1] != shape[-2]:
         raise TypeError(f"Last 2 dimensions of the array must be square, got shape {shape}")
-    n = index(n)
+    try:
+        n = n.__index__()
+    except AttributeError:
+        raise TypeError(f"exponent must be an integer, got {n}") from None
     if n < 0:
         a, n = body_of(inv)(a), -n
     result = None
