@@ -14,7 +14,7 @@ import pytest
 import pyjx as jax
 from pyjx import api_util, version
 from pyjx import numpy as jnp
-from pyjx.compat import flat_functions, partial_evaluation
+from pyjx.compat import partial_evaluation
 from pyjx.compat import values as compat_values
 from pyjx.experimental import layout
 from pyjx.extend import core as jex
@@ -310,7 +310,7 @@ def test_partial_evaluation_keeps_the_rules_of_custom_vjp():
 
 def test_derivatives_of_programs():
     closed = jax.make_jaxpr(lambda x, y: x * y)(1.0, 2.0)
-    derived, nonzero = flat_functions.jvp_jaxpr(closed, [True, False], False)
+    derived, nonzero = partial_evaluation.jvp_jaxpr(closed, [True, False], False)
     assert nonzero == [True]
     assert jax.core.eval_jaxpr(derived.jaxpr, derived.consts, 3.0, 4.0, 1.0) == [12, 4]
     cts = ad.backward_pass(closed.jaxpr, True, (), [ad.UndefinedPrimal(jax.typeof(1.0)), 2.0],

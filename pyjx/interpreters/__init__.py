@@ -10,7 +10,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "defbilinear defjvp defjvp2 deflinear deflinear2 get_primitive_transpose "
             "instantiate_zeros primitive_jvps primitive_transposes zeros_like_aval"
         ),
-        "pyjx.compat.flat_functions": "backward_pass jvp jvp_jaxpr linearize",
+        "pyjx.compat.partial_evaluation": "backward_pass jvp jvp_jaxpr linearize",
         "pyjx.engine.forward": "JVPTrace JVPTracer",
         "pyjx.engine.tangents": (
             "UndefinedPrimal Zero add_jaxvals=add_tangents add_jaxvals_p=add_any_p add_tangents "
@@ -22,7 +22,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "AxisData axis_primitive_batchers defbroadcasting defreducer defvectorized "
             "fancy_primitive_batchers primitive_batchers"
         ),
-        "pyjx.compat.flat_functions": (
+        "pyjx.compat.partial_evaluation": (
             "batch_jaxpr_axes batch_subtrace bdim_at_front broadcast moveaxis not_mapped "
             "zero_if_mapped"
         ),

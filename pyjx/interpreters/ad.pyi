@@ -10,10 +10,10 @@ from pyjx.compat.rule_tables import instantiate_zeros as instantiate_zeros
 from pyjx.compat.rule_tables import primitive_jvps as primitive_jvps
 from pyjx.compat.rule_tables import primitive_transposes as primitive_transposes
 from pyjx.compat.rule_tables import zeros_like_aval as zeros_like_aval
-from pyjx.compat.flat_functions import backward_pass as backward_pass
-from pyjx.compat.flat_functions import jvp as jvp
-from pyjx.compat.flat_functions import jvp_jaxpr as jvp_jaxpr
-from pyjx.compat.flat_functions import linearize as linearize
+from pyjx.compat.partial_evaluation import backward_pass as backward_pass
+from pyjx.compat.partial_evaluation import jvp as jvp
+from pyjx.compat.partial_evaluation import jvp_jaxpr as jvp_jaxpr
+from pyjx.compat.partial_evaluation import linearize as linearize
 from pyjx.engine.forward import JVPTrace as JVPTrace
 from pyjx.engine.forward import JVPTracer as JVPTracer
 from pyjx.engine.tangents import UndefinedPrimal as UndefinedPrimal

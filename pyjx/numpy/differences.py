@@ -30,7 +30,7 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.numpy.sorting import searchsorted
 from pyjx.runtime.operations import body_of
-from pyjx.transforms.custom_vmap import custom_vmap
+from pyjx.transforms.custom_jvp import custom_vmap
 from pyjx.transforms.linearize import linear_transpose
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.custom_batching import sequential_vmap
-from pyjx.transforms.custom_vmap import custom_vmap
+from pyjx.transforms.custom_jvp import custom_vmap
 from pyjx.transforms.linearize import linear_call
 
 V = np.float32([0.0, 1.0, 2.0])
