@@ -21,6 +21,7 @@ import numpy as np
 from pyjx.core.arithmetic import reduction
 from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from pyjx.core.places import Space
 from pyjx.core.primitive import CHEAP, Primitive
 from pyjx.core.records import Record
 
@@ -28,8 +29,10 @@ Sizes = Callable[[Any], int]  # the bytes of a value of a type
 
 
 def nbytes(aval: Any) -> int:
-    """The bytes of a value; none of tokens, and of what has no known size."""
+    """The bytes of a value; none of tokens, of what has no known size, and of what the host has."""
     size = getattr(aval, "size", 0)
+    if getattr(aval, "memory_space", None) is Space.Host:
+        return 0
     dtype = getattr(aval, "dtype", None)
     if not size or type(size) is not int or dtype is None:
         return 0
@@ -74,6 +77,8 @@ class Machine(Record):
         what the next operations read.
       tiles: whether values lie in tiles: rows that are gathered are in memory, and batches of
         products are no axes of tiles.
+      to_host: what it costs to move a byte to the host's memory and back, in arithmetic
+        operations, of which 64 take the time in which the device's own memory takes a byte.
     """
 
     sizes: Sizes = nbytes
@@ -83,10 +88,16 @@ class Machine(Record):
     rounds: bool = False
     scratch: int = 0
     tiles: bool = False
+    to_host: float = math.inf
 
 
+# GB/s of a TPU's memory, 819 of a v5e (cloud.google.com/tpu/docs/v5e), and of its link to the host
+# in each direction, 32 of PCIe 4.0 with 16 lanes, as nothing is published. Of GPUs none is known to
+# the compiler ahead of time, and the CPU's memory is the host's.
+_TPU, _TPU_LINK = 819, 32
 MACHINES = {"cpu": Machine(joins_apart=True, copies=True), "tpu": Machine(
-    tiled_bytes, fuses_dear=True, rounds=True, scratch=64 << 20, tiles=True)}
+    tiled_bytes, fuses_dear=True, rounds=True, scratch=64 << 20, tiles=True,
+    to_host=2 * 64 * _TPU / _TPU_LINK)}
 _OTHER = Machine(fuses_dear=True)
 
 

@@ -347,7 +347,9 @@ class Memory(Record):
             ("without", self.before), ("within", self.after))[:1 if self.budget is None else 2]],
             "the largest arrays then:", table_of(self.largest)]
         if self.given_up:
-            lines += ["computed again:", *[f"  {g}" for g in self.given_up]]
+            moved = any([g.operation == "device_put" for g in self.given_up])
+            lines += [f"computed again{', or moved to the host and back (device_put)' * moved}:",
+                      *[f"  {g}" for g in self.given_up]]
         return "\n".join(lines)
 
 

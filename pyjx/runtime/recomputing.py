@@ -36,9 +36,12 @@ from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.lifetimes import Liveness, Machine, jaxprs_of
 from pyjx.core.passes.dce import dce, dce_jaxpr
 from pyjx.core.passes.recompute import NEVER, Network
+from pyjx.core.places import MEMORY_KINDS, Space
 from pyjx.core.records import Record
+from pyjx.core.source_info import SourceInfo
 from pyjx.engine.calls import jit_p
 from pyjx.engine.decompose import put_in_place
+from pyjx.engine.moves import moved_eqn
 from pyjx.engine.primitives import optimization_barrier_p
 from pyjx.engine.remat_calls import remat_p
 from pyjx.runtime.costs import arithmetic
@@ -49,6 +52,8 @@ Again = tuple[JaxprEqn, int, float]
 # The cuts that make a program, one after the other: (border, number of parts, price of each part),
 # or the paths of the programs inside the equation that needs most.
 Path = Sequence[Any]
+
+HOST = MEMORY_KINDS[Space.Host]
 
 # What a byte of a result costs to make, in arithmetic operations: those of a vector unit in the
 # time in which memory takes a byte.
@@ -64,6 +69,7 @@ _PARTS = (6, 8, 11, 14, 20, 32)  # into which what comes behind the highest step
 _REFINED = 2  # of these numbers, for which the price is found more closely
 _SMALL = 2500  # equations, of which all numbers of parts are tried, otherwise the last ones
 _MOST_OFTEN = 3  # times at most that everything is done again
+_MOVED = 1 << 16  # bytes of an iteration that are worth a transfer to the host
 _NEAR = 16  # equations for which what is fused is computed once
 
 
@@ -602,6 +608,7 @@ class Values:
                         and x not in again and x not in fused)
         read.update((x, None) for e in self._eqns[start:end] for x in _variables(e)
                     if x not in self.made and x not in self._late)
+        read = {x: None for x in read if getattr(x.aval, "memory_space", None) is not Space.Host}
         after = [Var(x.aval) for x in read]
         barrier = JaxprEqn(optimization_barrier_p, _read(list(read), behind), after, {},
                            no_effects, self._eqns[start].source_info)
@@ -678,15 +685,16 @@ class _LoopPair:
         same = {v: of[x] for x, v, role in zip(late.invars, body_late.invars, held_late.ins,
                                                strict=True) if role == sliced and x in of}
         outer = dict(zip(body.invars, zip(early.invars, held.ins, strict=True), strict=True))
-        always: set[Any] = {v for v, (x, role) in outer.items() if role == holder.constant
-                  or (role == sliced and x in self._always)}
-        always |= {v for v, x in zip(body.outvars, early.outvars, strict=True)
-                   if x not in self._alone and x in late.invars}
+        always = self._staying(body, outer, sliced)
         size = search.machine.sizes
 
+        def moves(v: Any) -> bool:
+            return (price > search.machine.to_host and v not in always
+                    and size(v.aval) >= _MOVED)
+
         def keep(v: Any) -> float:
-            return 0.0 if v in always else price * size(holder.outside(
-                v.aval, sliced, early.params))
+            return 0.0 if v in always else (search.machine.to_host if moves(v) else price) * size(
+                holder.outside(v.aval, sliced, early.params))
 
         live = Liveness(body, search.machine, loop=True)
 
@@ -711,8 +719,24 @@ class _LoopPair:
             found.append((sum(map(keep, read)) + times * sum([n * w for _, n, w in done]),
                           eqns[:border], eqns_late, read, done))
         _, eqns_early, eqns_late, read, done = min(found, key=lambda f: f[0])
-        return (*self._rebuilt(body.replace(eqns=eqns_early), body_late, eqns_late, list(read),
-                               same, outer, sliced, times), done) if done else None
+        away: list[Any] = [v for v in read if moves(v)]
+        there, back = _moved(away, late.source_info)
+        now = {v: e.outvars[0] for v, e in zip(away, back, strict=True)}
+        eqns_late = [*back, *[e.replace(invars=_read(e.invars, now)) for e in eqns_late]]
+        done = [*done, *[(e, 1, search.machine.to_host * size(e.outvars[0].aval)) for e in back]]
+        return (*self._rebuilt(
+            body.replace(eqns=[*eqns_early, *there.values()]),
+            body_late.replace(outvars=_read(_read(body_late.outvars, same), now)), eqns_late,
+            [there[v].outvars[0] if v in there else v for v in read], same, outer, sliced, times),
+            done) if done else None
+
+    def _staying(self, body: Jaxpr, outer: Mapping[Any, tuple[Any, Any]], sliced: Any) -> set[Any]:
+        """The values of the early body that are in memory whatever the late one reads."""
+        return {v for v, (x, role) in outer.items()
+                if role == self._early.primitive.holder.constant
+                or (role == sliced and x in self._always)} | {
+            v for v, x in zip(body.outvars, self._early.outvars, strict=True)
+            if x not in self._alone and x in self._late.invars}
 
     def _rebuilt(self, body: Jaxpr, body_late: Jaxpr, eqns: list[JaxprEqn], read: list[Any],
                  same: Mapping[Any, Any], outer: Mapping[Any, tuple[Any, Any]], sliced: Any,
@@ -752,3 +776,10 @@ class _LoopPair:
                                [*[early.outvars[k] for k in places], *[x for _, x in more]],
                                [*[held.outs[k] for k in places], *[sliced] * len(more)])
         return new_early, new_late
+
+
+def _moved(values: Sequence[Any], info: SourceInfo) -> tuple[dict[Any, JaxprEqn], list[JaxprEqn]]:
+    """The equations that move values to the host's memory, and those that move them back."""
+    there = {v: moved_eqn(v, Var(v.aval.placed(memory_space=Space.Host)), HOST, info)
+             for v in values}
+    return there, [moved_eqn(e.outvars[0], Var(v.aval), "device", info) for v, e in there.items()]

@@ -13,7 +13,10 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration
 from pyjx.configuration import checked_budget
+from pyjx.core.check import check_jaxpr
+from pyjx.core.evaluation import all_eqns
 from pyjx.core.lifetimes import Liveness, machine_of, nbytes, tiled_bytes
+from pyjx.core.passes.dce import dce
 from pyjx.runtime.budgets import bytes_on, peak_of
 from pyjx.runtime.recomputing import NEVER, Search, flattened, work_on
 
@@ -484,6 +487,24 @@ def test_explain_tells_of_the_budget():
     fun(WEIGHTS, X)
     assert re.search(r"memory budget [\d.]+ MiB: about [\d.]+ MiB in place of [\d.]+ MiB; \d+ "
                      r"operations are done again", str(fun.explain()))
+
+
+@pytest.mark.parametrize("loss", [scanned, over_layers_and_time])
+def test_what_loops_stack_is_moved_to_the_host(loss):
+    """Where the device is said to have another memory than the host, and nothing else is enough."""
+    args = WEIGHTS, jnp.tile(X, (4, 1))
+    flat = dce(flattened(jax.make_jaxpr(jax.grad(loss))(*args)))
+    machine = machine_of("cpu")._replace(to_host=8.0)
+    budget = 0.2 * Liveness(flat.jaxpr, machine).peak
+    there, here = [Search(m, work_on("cpu")).run(flat.jaxpr, budget)
+                   for m in (machine, machine_of("cpu"))]
+    assert there.live.peak <= budget < here.live.peak
+    moves = [[e.outvars[0].aval.memory_space for e in all_eqns(plan.jaxpr)
+              if e.primitive.name == "device_put"] for plan in (there, here)]
+    assert moves == [[jax.memory.Space.Host, jax.memory.Space.Device], []]
+    closed = jax.core.ClosedJaxpr(there.jaxpr, flat.consts)
+    check_jaxpr(closed)
+    agree(jax.jit(jax.core.jaxpr_as_fun(closed))(*WEIGHTS, args[1]), jax.grad(loss)(*args))
 
 
 BIG = jnp.ones((256, 256))
