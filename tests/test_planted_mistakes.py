@@ -271,6 +271,10 @@ def twice(x: Any, n: int) -> Any:
     return x * n
 
 
+def bucketed(policy: Any) -> Any:
+    return jax.jit(lambda x: x.sum(), dynamic={"x": ("n",)}, dynamic_policy=policy)(V)
+
+
 @pytest.mark.parametrize(("call", "words"), [
     (lambda: jnp.concatenate(V, V), "The arrays are one sequence, as in concatenate((a, b))."),
     (lambda: jnp.stack(V, V), "The arrays are one sequence, as in stack((a, b))."),
@@ -335,6 +339,19 @@ def test_mistakes_of_arguments(call: Any, words: str) -> None:
     (lambda: jax.vmap(lambda x: x, axis_name=["a"])(V), "vmap: axis_name must be an AxisName"),
     (lambda: jax.vjp(twice, X, 2, saveable_args="x"), "saveable_args must be a tree of bools"),
     (lambda: jax.make_user_context([]), "make_user_context: default_value cannot be [] ("),
+    (lambda: jnp.histogram_bin_edges(V, "auto"), "bins must be a number of bins, or their edges"),
+    (lambda: jnp.polyder(X), "polyder: p must be one polynomial's coefficients, an array of rank"),
+    (lambda: jax.inspect.find(twice, V, 2, wht="inf"), "'wht'. Together they have ['what', 'x',"),
+    (lambda: jax.inspect.find(twice, V, 2, wht="inf"), "Did you mean 'what'?"),
+    (lambda: jax.inspect.find(jnp.sin, V, what=["nan"]), "what must be one of ['nan', 'inf',"),
+    (lambda: jax.inspect.find(jnp.sin, V, what="subnormall"), "Did you mean 'subnormal'?"),
+    (lambda: jax.inspect.compare(jnp.sin, V, b=3), "inspect.compare: b must be 'compiled', 'eager"),
+    (lambda: jax.inspect.compare(jnp.sin, V, b="compield"), "Did you mean 'compiled'?"),
+    (lambda: jax.inspect.compare(twice, V, 2, c="eager"), "unexpected keyword argument 'c'"),
+    (lambda: bucketed(lambda: 8), "dynamic_policy must be a function of a size alone"),
+    (lambda: bucketed(len), "got <built-in function len>, which does not take the size 4"),
+    (lambda: bucketed(lambda n: 8.0), "gives 8.0 for the size 4 of the dimension 'n'. Give a numb"),
+    (lambda: bucketed(lambda n: [] + n), "can only concatenate list"),
 ])
 def test_what_inner_functions_and_python_refuse_is_told_of_the_argument(
         call: Any, words: str) -> None:

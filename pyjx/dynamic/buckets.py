@@ -33,6 +33,7 @@ from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import expressions_in, solve, variables_in
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
+from pyjx.core.value_texts import shortened
 from pyjx.dynamic import control, indexed_parts  # noqa: F401  their rules
 from pyjx.dynamic.padded import SIZE, Padding, padded_jaxpr, sized_jaxpr
 from pyjx.engine.calls import call
@@ -76,10 +77,18 @@ def bucket(policy: Policy, name: str, size: int) -> int:
     if isinstance(policy, str) and policy == "pow2":
         return max(SMALLEST, 1 << (size - 1).bit_length())
     if callable(policy):
-        found = policy(size)
+        try:
+            found = policy(size)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # what it does itself
+            raise TypeError("jit: dynamic_policy must be a function of a size alone, such as "
+                            f"lambda n: 8 * -(-n // 8), got {shortened(policy)}, which does not "
+                            f"take the size {size}: {error}") from None
         if not _are_sizes([found]):
-            raise ValueError(f"jit: dynamic_policy gives {found!r} for the size {size} of the "
-                             f"dimension {name!r}. Give a number of elements, at least {size}.")
+            raise ValueError(f"jit: dynamic_policy gives {shortened(found)} for the size {size} "
+                             f"of the dimension {name!r}. Give a number of elements, an int of at "
+                             f"least {size}.")
     elif _are_sizes([policy]):
         found = -(-size // policy) * policy
     elif isinstance(policy, (Sequence, np.ndarray)) and len(policy) and _are_sizes(policy):

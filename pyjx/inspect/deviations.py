@@ -31,6 +31,7 @@ from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.running import Row, compared, double, raw, rows_of, scale_of
 from pyjx.inspect.straight import (
     changed,
+    check_keywords,
     line_of,
     operands_of,
     programs_within,
@@ -170,6 +171,7 @@ def compare(fun: Callable[..., Any], *args: Any, a: Way = "compiled", b: Way = "
             raise ValueError("inspect.compare: b='whole' is compared with a='compiled' alone, got "
                              f"a={a!r}.")
         return compare_whole(fun, args, kwargs)
+    check_keywords("compare", fun, kwargs, "a", "b")
     closed, leaves, _ = repeatable_of(fun, args, kwargs)
     return compare_program(closed, leaves, a, b)
 
@@ -197,13 +199,13 @@ def record(path: str, fun: Callable[..., Any], *args: Any, way: Way = "compiled"
     """
     closed, leaves, _ = repeatable_of(fun, args, kwargs)
     np.savez_compressed(path, **_named(closed, leaves), **dict(
-        _recorded(closed, leaves, _Way(way), "")))
+        _recorded(closed, leaves, _Way(way, "way"), "")))
 
 
 def compare_program(closed: ClosedJaxpr, leaves: Sequence[Any], a: Way = "compiled",
                     b: Way = "numpy-float64") -> Comparison:
     """As `compare`, of a program on flat arguments."""
-    first, second = _Way(a), _Way(b)
+    first, second = _Way(a, "a"), _Way(b, "b")
     for way in (first, second):
         way.expect(closed, leaves)
     closed, given = dce(closed), list(leaves)
@@ -240,7 +242,11 @@ def _agree(rows: Sequence[Row]) -> bool:
 class _Way(Side):
     """A way to run programs."""
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: Way, argument: str) -> None:
+        if not isinstance(way, (str, Mapping)):
+            raise TypeError(f"inspect.compare: {argument} must be 'compiled', 'eager', "
+                            "'numpy-float64', the name of a platform or file, or XLA's options, "
+                            f"by name; got {way!r}.")
         self.name = way if isinstance(way, str) else ", ".join(
             [f"{k}={v}" for k, v in way.items()])
         self.account = Account()
@@ -258,8 +264,8 @@ class _Way(Side):
                 device = jax.devices(way)[0]
             except RuntimeError as error:
                 raise ValueError(
-                    f"inspect.compare: {way!r} is neither compiled, eager, numpy-float64, a file "
-                    f".npz of inspect.record nor a platform that is here: {error}") from None
+                    f"inspect.compare: {way!r} is neither 'compiled', 'eager', 'numpy-float64', a "
+                    f"file .npz of inspect.record nor a platform that is here: {error}") from None
         self._placed = device, options
 
     def expect(self, closed: ClosedJaxpr, args: Sequence[Any]) -> None:

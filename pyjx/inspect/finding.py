@@ -38,7 +38,7 @@ from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.tangents import full_aval
 from pyjx.inspect.bad_values import BadValue, Step, found_in, nothing_found, without_program
-from pyjx.inspect.straight import changed, repeatable, straight, stretch, traced
+from pyjx.inspect.straight import changed, check_keywords, repeatable, straight, stretch, traced
 from pyjx.parallel.calls import ordered
 
 # What gives each element of its operand, and none besides: it has a bad one where that has.
@@ -98,9 +98,10 @@ def find(fun: Callable[..., Any], *args: Any, what: str | Callable[[Any], Any] =
     >>> bool(jax.inspect.find(logs, jnp.ones(3)))
     False
     """
-    if not callable(what) and what not in KINDS:
-        raise ValueError(f"inspect.find: what is {', '.join(KINDS)}, or a function from an array "
-                         f"to booleans; got {what!r}.")
+    if not callable(what) and (not isinstance(what, str) or what not in KINDS):
+        raise ValueError(f"inspect.find: what must be one of {[*KINDS]}, or a function from an "
+                         f"array to booleans; got {what!r}.")
+    check_keywords("find", fun, kwargs, "what")
     with configuration.debug_nans(False), configuration.debug_infs(False):
         try:
             closed, leaves, notes = traced(fun, args, kwargs)

@@ -19,6 +19,18 @@ from pyjx.core.references import Ref
 from pyjx.core.source_info import SourceInfo
 from pyjx.runtime.dispatch import pure
 from pyjx.runtime.jit import jit, spec_of
+from pyjx.runtime.signature import parameters_of
+
+
+def check_keywords(name: str, fun: Callable[..., Any], kwargs: dict[str, Any], *own: str) -> None:
+    """Raise TypeError for a keyword that neither `inspect`'s function nor the one that it is called
+    with has."""
+    parameters = parameters_of(fun)
+    known = [] if parameters is None else [*own, *parameters.every]
+    for key in kwargs if parameters is not None and parameters.keywords is None else ():
+        if key not in known:
+            raise TypeError(f"inspect.{name} and the function got an unexpected keyword argument "
+                            f"{key!r}. Together they have {known}.")
 
 
 def traced(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]

@@ -108,8 +108,8 @@ def _edges(a: ArrayLike, bins: Any, limits: Any) -> Any:
     """The edges of the bins of the values `a`."""
     if isinstance(bins, str):
         raise NotImplementedError(
-            f"string values for `bins` not implemented. histogram: bins={bins!r}; give a number "
-            f"of bins, or numpy.histogram_bin_edges(a, {bins!r}).")
+            f"bins must be a number of bins, or their edges, got {bins!r}: string values for "
+            f"`bins` not implemented. Give numpy.histogram_bin_edges(a, {bins!r}).")
     (a,) = operands("histogram_bin_edges", a)
     dtype = dtypes.to_inexact_dtype(get_aval(a).dtype)
     if isinstance(bins, (list, tuple)) or np.ndim(bins) == 1:

@@ -211,7 +211,11 @@ def polyder(p: Any, m: int = 1) -> Array:
         return jnp.asarray(p)
     count = get_aval(p).shape[0]
     left = max_dim(count - m, 0)
-    return p[:left] * _falling(count - 1, left, m).astype(dtype_of(p))
+    try:
+        return p[:left] * _falling(count - 1, left, m).astype(dtype_of(p))
+    except ValueError:
+        raise ValueError("polyder: p must be one polynomial's coefficients, an array of rank 1, "
+                         f"got shape {get_aval(p).shape}. For several, use jax.vmap.") from None
 
 
 @op_jit(static_argnames=("m",))

@@ -341,7 +341,10 @@ class Memory(Record):
     def __str__(self) -> str:
         before, after = self.peaks
         head = f"at its peak about {size_text(before)}"
-        if self.budget is not None:
+        if self.budget is not None and after > self.budget:
+            head += (f", which does not fit in the memory_budget of {size_text(self.budget)}: the "
+                     f"least that was found is about {size_text(after)}")
+        elif self.budget is not None:
             head += f", within {size_text(self.budget)} about {size_text(after)}"
         lines = [head, *[f"{name:>9} |{_drawn(curve, before)}|" for name, curve in (
             ("without", self.before), ("within", self.after))[:1 if self.budget is None else 2]],

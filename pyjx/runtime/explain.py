@@ -17,6 +17,7 @@ from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded
 from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.frames import user_frame
+from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.records import Record
 from pyjx.core.value_texts import size_text
 from pyjx.guards import guard
@@ -439,10 +440,9 @@ def _dropped(own: Sequence[Entry], entry: Entry) -> Change:
 def _signature_changes(before: Entry, after: Entry) -> tuple[Change, ...]:
     changes: list[Change] = []
     if before.options != after.options:
-        changes += [Change("options", f"jit(..., {name})", in_short(then), in_short(now))
-                    for name, then, now in zip(after.options._fields, before.options, after.options,
-                                               strict=True)
-                    if then != now]
+        then, now = _named(before.options), _named(after.options)
+        changes += [Change("options", f"jit(..., {name})", in_short(then[name]), in_short(x))
+                    for name, x in now.items() if then[name] != x]
     if before.tree_hash != after.tree_hash or layout(before) != layout(after):
         changes += _structure_changes(before, after)
     changes += _type_changes(before, after)
@@ -456,6 +456,14 @@ def _signature_changes(before: Entry, after: Entry) -> tuple[Change, ...]:
     if before.axes != after.axes:
         changes.append(Change("axes", "named axes", before.axes or "none", after.axes or "none"))
     return tuple(changes)
+
+
+def _named(options: Any) -> dict[str, Any]:
+    """The options by the names that `jit` has for them."""
+    named = dict(zip(options._fields, options, strict=True))
+    of_compiler = dict(named["compiler_options"])
+    budget = of_compiler.pop(MEMORY_BUDGET, None)
+    return {**named, "compiler_options": tuple(of_compiler.items()), MEMORY_BUDGET: budget}
 
 
 def _type_changes(before: Entry, after: Entry) -> list[Change]:

@@ -257,7 +257,7 @@ def test_integers_that_become_numbers_are_divided_as_such():
 
 
 def test_ways_are_checked():
-    with pytest.raises(ValueError, match="neither compiled, eager, numpy-float64, a file"):
+    with pytest.raises(ValueError, match="neither 'compiled', 'eager', 'numpy-float64', a file"):
         inspect.compare(jnp.sin, X, b="nowhere")
     with pytest.raises(ValueError, match="compared with a='compiled' alone, got a='eager'"):
         inspect.compare(jnp.sin, X, a="eager", b="whole")

@@ -112,7 +112,7 @@ def test_donated_arguments_and_references_stay():
 
 
 def test_kinds_are_checked():
-    with pytest.raises(ValueError, match="what is nan, inf, subnormal, or a function"):
+    with pytest.raises(ValueError, match=r"one of \['nan', 'inf', 'subnormal'\], or a function"):
         inspect.find(lambda x: x, 1.0, what="none")
 
 
