@@ -53,6 +53,22 @@ an integer
         _refuse(f"{function}: {argument} must be an integer, got {shortened(value)}", error)
 
 
+def as_bool(function: str, argument: str, value: Any) -> bool:
+    """A flag of Python's or NumPy's as True or False.
+
+    Raises:
+      TypeError: it is something else, such as a text, which Python takes for True.
+
+    >>> as_bool("sort", "is_stable", "no")
+    Traceback (most recent call last):
+        ...
+    TypeError: sort: is_stable must be True or False, got 'no'
+    """
+    if isinstance(value, (int, np.bool_, np.integer)):
+        return bool(value)
+    raise TypeError(f"{function}: {argument} must be True or False, got {shortened(value)}")
+
+
 def as_truncated_int(function: str, argument: str, value: Any) -> Any:
     """A number as a Python int, without its fraction; a symbolic dimension stays one.
 

@@ -600,12 +600,14 @@ class DynamicSpec(JitSpec):
             raise failure
         self.trace_anew(in_tree, avals, static)
         sizes = ", ".join([f"{v} ({n} here)" for v, n in values.items()])
+        lines = str(failure).splitlines()
+        said = ". ".join([lines[0], *[s for s in lines if s.startswith("It arose in")]]).rstrip(".")
         what, rarely = (f"asks more than {MOST_QUESTIONS} questions of its", " less often"
                         ) if asks_too_much else ("cannot be traced for all", "")
         raise InconclusiveDimensionOperation(
             f"jit(dynamic=...): {self.name} {what} sizes {sizes}: at {traced.place}: "
-            f"{type(failure).__name__}: {str(failure).splitlines()[0].rstrip('.')}. Compute with "
-            f"sizes by jax.numpy, such as jnp.sqrt(n) and jnp.zeros(n), compare them{rarely}, "
+            f"{type(failure).__name__}: {said}. Compute with sizes by jax.numpy, such as "
+            f"jnp.sqrt(n), jnp.zeros(n) and jnp.arange(n // 2), compare them{rarely}, "
             "loop up to them by lax.fori_loop or lax.scan, or leave it out of `dynamic`."
         ) from failure
 

@@ -23,7 +23,7 @@ from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.bounded import kept
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, one_entry
-from pyjx.core.integers import as_ints, as_shape
+from pyjx.core.integers import as_bool, as_ints, as_shape
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, Unrolled, find_primitive, register
 from pyjx.core.records import Record
@@ -671,7 +671,8 @@ def call_scatter(primitive: Primitive, combine: Callable[..., Any] | None, opera
     return primitive.bind(
         operand, _operand(name, indices, 1), _operand(name, updates, 2),
         dimension_numbers=with_tuples(name, ScatterDimensionNumbers, dimension_numbers),
-        indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+        indices_are_sorted=as_bool(name, "indices_are_sorted", indices_are_sorted),
+        unique_indices=as_bool(name, "unique_indices", unique_indices),
         mode=as_mode(name, mode),
         update_jaxpr=None if combine is None else _combiner(combine, get_aval(operand).dtype),
         update_consts=(),

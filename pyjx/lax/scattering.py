@@ -18,7 +18,7 @@ from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.contents import deduplicated
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import sharding_of_sums
-from pyjx.core.integers import as_sizes
+from pyjx.core.integers import as_bool, as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import scalar_constant
@@ -292,7 +292,8 @@ def scatter_apply(
     return scatter_p.bind(
         operand, _operand("scatter_apply", scatter_indices, 1), unused,
         dimension_numbers=with_tuples("scatter_apply", ScatterDimensionNumbers, dimension_numbers),
-        indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+        indices_are_sorted=as_bool("scatter_apply", "indices_are_sorted", indices_are_sorted),
+        unique_indices=as_bool("scatter_apply", "unique_indices", unique_indices),
         mode=as_mode("scatter_apply", mode), update_jaxpr=closed.jaxpr,
         update_consts=tuple(closed.consts),
     )

@@ -13,7 +13,7 @@ from pyjx.core.arithmetic import size
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import agreed, entries_of, mesh_of, whole_along
-from pyjx.core.integers import as_axis, as_int
+from pyjx.core.integers import as_axis, as_bool, as_int
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, register
 from pyjx.engine.axes import batch_along, broadcast_axis, moveaxis
@@ -128,6 +128,7 @@ def sort(operand: Value | Values, dimension: int = -1, is_stable: bool = True,
     >>> jax.lax.sort(jax.numpy.array([3, 1, 2])).tolist()
     [1, 2, 3]
     """
+    is_stable = as_bool("sort", "is_stable", is_stable)
     if isinstance(operand, (list, tuple)):
         if len(operand) == 0:
             raise TypeError("Sort requires at least one operand")
@@ -246,7 +247,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
     k = as_int("top_k", "k", k)
     if type(k) is not int:
         return _symbolic_top_k(operand, axis, k)
-    return top_k_p.bind(operand, axis=axis, is_stable=bool(is_stable), k=k)
+    return top_k_p.bind(operand, axis=axis, is_stable=as_bool("top_k", "is_stable", is_stable), k=k)
 
 
 def _symbolic_top_k(x: Value, axis: int, k: Any) -> list[Any]:
@@ -327,7 +328,8 @@ def _approx(operand: Value, is_max_k: bool, k: int, reduction_dimension: int, re
             reduction_input_size_override: int, aggregate_to_topk: bool) -> list[Any]:
     name = "approx_max_k" if is_max_k else "approx_min_k"
     values, indices = approx_top_k_p.bind(
-        _operand(name, operand), aggregate_to_topk=bool(aggregate_to_topk), is_max_k=is_max_k,
+        _operand(name, operand), aggregate_to_topk=as_bool(
+            name, "aggregate_to_topk", aggregate_to_topk), is_max_k=is_max_k,
         k=as_int(name, "k", k), recall_target=float(recall_target),
         reduction_dimension=as_int(name, "reduction_dimension", reduction_dimension),
         reduction_input_size_override=as_int(

@@ -19,7 +19,7 @@ from pyjx.core import dtypes, frames
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.integers import max_dim, min_dim
+from pyjx.core.integers import as_bool, max_dim, min_dim
 from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero, scalar_constant
 from pyjx.core.trace import eager_trace, state
@@ -443,7 +443,8 @@ def _options(mode: str | GatherScatterMode | None, fill_value: ArrayLike | None,
         mode = ops.GatherScatterMode.from_any(mode)
     if is_minus_zero(fill_value):
         fill_value = np.asarray(fill_value)  # as == takes it for another zero, it is no key
-    return Options(mode, fill_value, bool(indices_are_sorted), bool(unique_indices),
+    return Options(mode, fill_value, as_bool(".at", "indices_are_sorted", indices_are_sorted),
+                   as_bool(".at", "unique_indices", unique_indices),
                    bool(wrap_negative_indices))
 
 

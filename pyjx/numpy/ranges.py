@@ -132,6 +132,10 @@ def _bounds(start: object, stop: object, step: object, bounds: list[Any]) -> tup
 
 def _symbolic_range(low: ArrayLike, high: ArrayLike, by: ArrayLike, dtype: DTypeLike) -> Any:
     """A range between symbolic dimensions."""
+    if not all(isinstance(x, (int, np.integer, SymbolicDim)) for x in (low, high)):
+        raise ValueError("jnp.arange: start and stop of a range between symbolic dimensions must "
+                         f"be integers, got {low} and {high}. Add the start to the range of as "
+                         "many numbers as there are: start + jnp.arange(n).")
     if type(by) is not int or by == 0:
         raise ValueError("jnp.arange: the step of a range between symbolic dimensions must be an "
                          f"int that is not 0, got {by!r}.")

@@ -466,6 +466,16 @@ def test_products_on_a_tpu_read_and_end_fusions():
     assert "tanh" not in held and "mul" not in held and held["add"] == 256 * 128 * 4
 
 
+def test_explain_names_the_budget():
+    def sine(x):
+        return jnp.sin(x)
+
+    jax.jit(sine)(1.0)
+    f = jax.jit(sine, memory_budget="20KB")
+    f(1.0)
+    assert str(f.explain().traces[-1].changes[-1]) == "jit(..., memory_budget): None -> 20000"
+
+
 def test_figures_of_a_program_that_does_not_fit_say_so():
     traced = jax.jit(lambda x: jnp.sin(x) @ x).trace(np.ones(100, np.float32))
     assert str(traced.memory(700)).startswith(

@@ -293,9 +293,6 @@ def test_other_options():
     f = jax.jit(square, keep_unused=True)
     f(1.0)
     assert causes(f)[-1] == "jit(..., keep_unused): False -> True"
-    f = jax.jit(square, memory_budget="20KB", keep_unused=True)
-    f(1.0)
-    assert causes(f)[-1] == "jit(..., memory_budget): None -> 20000"
 
 
 # -- what is around --------------------------------------------------------------------------------
