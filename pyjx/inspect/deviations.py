@@ -197,6 +197,7 @@ def record(path: str, fun: Callable[..., Any], *args: Any, way: Way = "compiled"
     >>> jax.inspect.compare(jax.numpy.sin, 1.0, b=path).rows[0][0]
     True
     """
+    check_keywords("record", fun, kwargs, "way")
     closed, leaves, _ = repeatable_of(fun, args, kwargs)
     np.savez_compressed(path, **_named(closed, leaves), **dict(
         _recorded(closed, leaves, _Way(way, "way"), "")))

@@ -175,7 +175,7 @@ def check(program: TracedProgram, how: str, args: Sequence[Any] | None = None) -
     True
     """
     if how not in _WAYS:
-        raise ValueError(f"check: expected {', '.join(_WAYS)}, got {how!r}")
+        raise ValueError(f"check: how must be one of {[*_WAYS]}, got {how!r}")
     closed = program.jaxpr
     given = _given("check", closed, args)
     ours = [x for _, x in run(program, given).results]

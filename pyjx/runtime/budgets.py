@@ -342,8 +342,9 @@ class Memory(Record):
         before, after = self.peaks
         head = f"at its peak about {size_text(before)}"
         if self.budget is not None and after > self.budget:
-            head += (f", which does not fit in the memory_budget of {size_text(self.budget)}: the "
-                     f"least that was found is about {size_text(after)}")
+            head += (f", which by this estimate does not fit in the memory_budget of "
+                     f"{size_text(self.budget)}: the least that was found is about "
+                     f"{size_text(after)}")
         elif self.budget is not None:
             head += f", within {size_text(self.budget)} about {size_text(after)}"
         lines = [head, *[f"{name:>9} |{_drawn(curve, before)}|" for name, curve in (
