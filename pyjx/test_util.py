@@ -14,6 +14,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.value_texts import shortened
 from pyjx.lazy import deferred, directory
 from pyjx.transforms.linearize import jvp, linearize
 from pyjx.transforms.vjp import vjp
@@ -126,12 +127,16 @@ def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int,
       eps: the step of the differences; by default 1e-4.
 
     Raises:
+      ValueError: there is no mode of such a name.
       AssertionError: they differ; notes say which rules are wrong, if one operation's is.
 
     >>> import numpy as np
     >>> import pyjx as jax
     >>> jax.test_util.check_grads(jax.numpy.sin, (np.float32(1),), order=2)
     """
+    if isinstance(modes, str) or not {*modes} <= {"fwd", "rev", "lin"}:
+        raise ValueError("check_grads: modes must be a sequence of 'fwd', 'rev' and 'lin', got "
+                         f"{shortened(modes)}")
     options: dict[str, Any] = {"atol": atol, "rtol": rtol, "eps": eps or _EPS}
 
     def check(f: Callable[..., Any], args: tuple[Any, ...], order: int, what: str) -> None:

@@ -77,3 +77,9 @@ def test_values_are_close_by_their_dtypes():
     check_close(X, X * 1.0001, atol={"float32": 5e-4})
     with pytest.raises(AssertionError, match="shapes"):
         check_close(X, X[:1])
+
+
+@pytest.mark.parametrize("modes", [["foo"], "fwd"])
+def test_modes_that_there_are_not_check_nothing(modes):
+    with pytest.raises(ValueError, match="modes must be a sequence of 'fwd', 'rev' and 'lin'"):
+        check_grads(jnp.sin, (1.0,), 1, modes=modes)

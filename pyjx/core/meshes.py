@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.frames import warn
 from pyjx.core.records import Frozen, Value, filled, refuse_unknown
+from pyjx.core.value_texts import shortened
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import DeviceList
 
@@ -140,8 +141,10 @@ def _types_of(what: str, names: tuple[Any, ...], given: Any, default: AxisType
 
 
 def _names_of(given: Any) -> tuple[Any, ...]:
-    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+    if isinstance(given, (str, bytes)):
         given = (given,)
+    if not isinstance(given, Iterable):
+        raise TypeError(f"Mesh: axis_names must be a sequence of names, got {shortened(given)}")
     names = tuple(given)
     if None in names:
         raise ValueError(f"Mesh axis names cannot be None. Got: {names}")

@@ -133,13 +133,10 @@ class BatchTrace(Trace):
         vals = []
         dims: list[int | None] = []
         for x in operands:
-            if type(x) is BatchTracer and x._trace is self:
-                vals.append(x.val)
-                dims.append(x.batch_dim)
-            else:
-                val, dim = self.value_and_dim(x)
-                vals.append(val)
-                dims.append(dim)
+            val, dim = (x.val, x.batch_dim) if (
+                type(x) is BatchTracer and x._trace is self) else self.value_and_dim(x)
+            vals.append(val)
+            dims.append(dim)
         if primitive.asked:
             primitive.check_operands(operands, params)
         if primitive.batch_axis is not None:
@@ -147,7 +144,12 @@ class BatchTrace(Trace):
                 vals = [cut_along(x, d, self.axis) for x, d in zip(vals, dims, strict=True)]
             out, dim_out = primitive.batch_axis(self, vals, dims, **params)
         elif primitive.batch is not None:
-            out, dim_out = primitive.batch(vals, dims, **params)
+            try:
+                out, dim_out = primitive.batch(vals, dims, **params)
+            except (TypeError, ValueError):  # told of in the sizes of an example
+                if primitive.cached:
+                    primitive.check_operands(operands, params)
+                raise
         elif primitive.decomposition is not None:
             return primitive.decomposition(*operands, **params)
         else:

@@ -16,7 +16,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.integers import as_shape
+from pyjx.core.integers import as_sizes
 from pyjx.numpy.operands import canonical_axis, numpy_function
 from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
 from pyjx.numpy.ufuncs import as_array
@@ -153,7 +153,7 @@ def _method(method: Any) -> ResizeMethod:
 
 
 def _check_shape(name: str, x: Array, shape: Any) -> tuple[int, ...]:
-    shape = as_shape(name, "shape", shape)
+    shape = as_sizes(name, "shape", shape)
     if len(shape) != x.ndim:
         raise ValueError("shape must have length equal to the number of dimensions of x;  "
                          f"{shape} vs {x.shape}")

@@ -128,7 +128,7 @@ def _fft_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
 
 fft_p = register(Primitive("fft", arithmetic=_fft_arithmetic, shape_rule=_fft_shape,
                            sharding_rule=resized("fft"),
-                           transpose=_fft_transpose, batch=_fft_batch, linear=TOGETHER))
+                           transpose=_fft_transpose, batch=_fft_batch, linear=TOGETHER, asked=True))
 
 
 def as_fft_type(value: Any) -> FftType:

@@ -234,7 +234,7 @@ class CustomFunction(PositionalFunction[R]):
                  nondiff_argnames: Sequence[str] = ()) -> None:
         super().__init__(fun)
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
-        self.nondiff_argnums = tuple(numbers)
+        self.nondiff_argnums = as_ints(self._kind, "nondiff_argnums", numbers)
         if nondiff_argnames:
             names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
             self.nondiff_argnames = tuple(names)

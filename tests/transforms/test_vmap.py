@@ -288,3 +288,34 @@ def test_a_mapped_function_holds_few_of_the_trees_that_it_was_called_with():
     jax.clear_caches()
     gc.collect()
     assert sum(f() is not None for f in alive) <= 8
+
+
+@pytest.mark.parametrize("fun", [
+    jax.lax.linalg.cholesky, jax.lax.linalg.svd, jax.lax.linalg.qr, jax.lax.linalg.lu,
+    jax.lax.linalg.schur, jax.lax.linalg.hessenberg, jax.lax.linalg.eig, jax.lax.linalg.tridiagonal,
+    lambda x: jax.lax.linalg.triangular_solve(x, x), lambda x: jax.lax.fft(x, "fft", (3, 3)),
+    lambda x: jax.lax.fft(x, "rfft", (3, 3)),
+])
+def test_the_batch_is_no_axis_of_an_example(fun):
+    with pytest.raises((TypeError, ValueError)) as alone:
+        fun(jnp.ones(3))
+    with pytest.raises(type(alone.value)) as batched:
+        jax.vmap(fun)(jnp.eye(3))
+    assert str(batched.value) == str(alone.value)
+
+
+@pytest.mark.parametrize("fun", [
+    lambda x: jax.lax.dynamic_slice(x, (0,), (9,)), lambda x: jax.lax.slice(x, (0,), (9,)),
+    lambda x: jax.lax.reshape(x, (9,)), lambda x: jax.lax.transpose(x, (1,)),
+    lambda x: jax.lax.rev(x, (3,)), lambda x: jax.lax.reduce_sum(x, (3,)),
+    lambda x: jax.lax.broadcast_in_dim(x, (5,), (0,)), lambda x: jax.lax.clamp(x[:2], x, x),
+    lambda x: jax.lax.dynamic_update_slice(x, jnp.ones(9), (0,)),
+    lambda x: jax.lax.dot_general(x, x[:2], (((0,), (0,)), ((), ()))),
+    lambda x: jax.lax.select(x > 0, jnp.ones((2, 3)), jnp.ones((2, 3))),
+])
+def test_errors_tell_the_sizes_of_an_example(fun):
+    with pytest.raises((TypeError, ValueError)) as alone:
+        fun(jnp.asarray(B))
+    with pytest.raises((TypeError, ValueError)) as batched:
+        jax.vmap(fun)(A)
+    assert str(batched.value) == str(alone.value)

@@ -377,7 +377,10 @@ def minus_product(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Any:
 
 
 def batch_leading(primitive: Primitive) -> Rule:
-    """Batching rule of an operation that maps over all axes but its operands' last ones."""
+    """Batching rule of an operation that maps over all axes but its operands' last ones. It would
+    take the batch for one of these, where an example has too few, so the shape rule is asked first.
+    """
+    primitive.asked = True
 
     def batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, Any]:
         along = batch_along(operands, dims)

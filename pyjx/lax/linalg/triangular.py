@@ -151,7 +151,7 @@ triangular_solve_p = register(Primitive(
     unrolled=of_few_rows("triangular_solve", _by_substitution),
     sharding_rule=along_batch(2),
     shape_rule=_solve_shape, jvp=_solve_jvp, transpose=_solve_transpose, batch=_solve_batch,
-    linear=LAST,
+    linear=LAST, asked=True,
 ))
 
 
