@@ -431,26 +431,27 @@ def with_updates_at_once(jaxpr: Jaxpr, donated: Sequence[bool]) -> Jaxpr:
             of[eqn.outvars[0]] = args
         elif i not in late and eqn.outvars:
             last.update(dict.fromkeys(args, eqn.outvars[0]))
-    at = {v: i for i, e in enumerate(jaxpr.eqns) if i not in late for v in e.outvars}
-    order = [(i, False, i) for i in range(len(jaxpr.eqns)) if i not in late]
-    for i in sorted(late):
-        read = _variables(jaxpr.eqns[i].invars)
-        place_of = max([at.get(x, -1) for x in [*read, *[last[v] for v in read if v in last]]],
-                       default=-1)
-        at[jaxpr.eqns[i].outvars[0]] = place_of
-        order.append((place_of, True, i))
     made = {r: last[v] for v, r in place.items() if v in last}
     if not made:
         return jaxpr
+    at = {v: i for i, e in enumerate(jaxpr.eqns) if i not in late for v in e.outvars}
+    order = [(i, False, i) for i in range(len(jaxpr.eqns)) if i not in late]
+    for i in sorted(late):
+        (r,), read = jaxpr.eqns[i].outvars, _variables(jaxpr.eqns[i].invars)
+        before = [*read, *[last[v] for v in read if v in last], made.get(r)]
+        at[r] = max([at.get(x, -1) for x in before], default=-1)
+        order.append((at[r], True, i))
     behind: dict[Any, Any] = {}
     eqns: list[JaxprEqn] = []
-    for _, is_late, i in sorted(order):
+    for now, is_late, i in sorted(order):
         eqn = jaxpr.eqns[i]
         if is_late:
             eqns += [_barrier([v, last[v]], behind, eqn)
                      for v in _variables(eqn.invars) if v in last]
         eqns.append(eqn.replace(invars=_replaced(eqn.invars, behind)))
-        eqns += [_barrier([r, made[r]], behind, eqn) for r in eqn.outvars if r in made]
+        # A result that is read again stays where it is, perhaps before the argument's last read.
+        eqns += [_barrier([r, made[r]], behind, eqn) for r in eqn.outvars
+                 if r in made and at[made[r]] < (now + is_late)]
     return jaxpr.replace(eqns=eqns, outvars=_replaced(jaxpr.outvars, behind))
 
 

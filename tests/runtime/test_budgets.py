@@ -282,6 +282,35 @@ def test_donated_weights_are_updated_at_once(apply, x, shape, share):
     agree(*[fun(*jax.tree.map(jnp.copy, (ws, ws))) for fun in (compiled, free)])
 
 
+def stack_of_layers(ws, x):
+    return (jax.lax.scan(lambda x, w: (jnp.tanh(x @ w), None), x, ws)[0] ** 2).mean()
+
+
+def read_after_its_update(ws, other, x):
+    after = ws - 0.1 * jax.grad(stack_of_layers)(ws, x)
+    return after, other, stack_of_layers(after, x)
+
+
+def exchanged(ws, other, x):
+    return other - 0.1 * jax.grad(stack_of_layers)(other, x), ws - 0.1 * jax.grad(
+        stack_of_layers)(ws, x)
+
+
+def in_the_place_of_another(ws, other, x):
+    return other * 1, ws - 0.1 * jax.grad(stack_of_layers)(ws, x) + other * 0
+
+
+@pytest.mark.parametrize("step", [read_after_its_update, exchanged, in_the_place_of_another])
+def test_donated_weights_may_be_read_again_and_exchanged(step):
+    ws, other = [jnp.asarray(RNG.normal(size=(8, 64, 64)) * 0.1, "float32") for _ in range(2)]
+    x = jnp.asarray(RNG.normal(size=(256, 64)), "float32")
+    free = jax.jit(step, donate_argnums=(0, 1)).lower(ws, other, x).compile()
+    fits = jax.jit(step, donate_argnums=(0, 1), memory_budget=int(0.75 * peak(free))).lower(
+        ws, other, x).compile()
+    assert peak(fits) <= 0.75 * peak(free)
+    agree(*[fun(*jax.tree.map(jnp.copy, (ws, other)), x) for fun in (fits, free)])
+
+
 def test_what_the_user_saves_stays_saved():
     """A policy's residuals are results of operations that are not done again."""
     def loss(ws, x):
