@@ -17,7 +17,7 @@ from typing import Any, cast
 from pyjx.guards import guard, guard_classes
 from pyjx.not_yet import ImportHint, hint
 
-sys.meta_path.append(ImportHint())
+sys.meta_path.append(guard(ImportHint()))
 
 _dictionary = vars(ModuleType)["__dict__"]
 
@@ -120,6 +120,9 @@ class FilledModule(Package):
     def __dir__(self) -> list[str]:
         own = [name for name in own_dictionary(self) if name.startswith("__")]
         return sorted({*self.__all__, *own})
+
+
+guard(FilledModule)
 
 
 def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:

@@ -135,9 +135,12 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree, initializer: 
     16
     """
     leaves = tree_leaves(tree, is_leaf)
-    if initializer is missing:
-        return functools.reduce(function, leaves)
-    return functools.reduce(function, leaves, initializer)
+    if initializer is not missing:
+        return functools.reduce(function, leaves, initializer)
+    if not leaves:
+        raise TypeError("reduce() of empty iterable with no initial value: the tree has no leaves. "
+                        "Give tree_reduce an initializer.")
+    return functools.reduce(function, leaves)
 
 
 def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: PyTree, *,

@@ -3,6 +3,7 @@ frame of the library, and says nothing twice."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -20,6 +21,7 @@ import pyjx.numpy as jnp
 from pyjx import lax, nn, random
 from pyjx.core.frames import is_internal
 from pyjx.experimental import pallas
+from pyjx.experimental.jet import jet
 
 ROOT = Path(__file__).parents[1]
 X, V, AT = jnp.ones((4, 4)), jnp.arange(4.0), jnp.arange(4)
@@ -336,7 +338,7 @@ def test_mistakes_of_arguments(call: Any, words: str) -> None:
     (lambda: jax.inspect.record("x.npz", abs, 1.0, way="x"), "inspect.record: 'x' is neither"),
     (lambda: jnp.trim_zeros(V, 1), "trim_zeros: trim must be a string, got 1 ("),
     (lambda: jnp.empty(3, dtype={"k": 1}), "Cannot interpret {'k': 1} as a data type in empty"),
-    (lambda: jax.vmap(lambda x: x, axis_name=["a"])(V), "vmap: axis_name must be an AxisName"),
+    (lambda: jax.vmap(lambda x: x, axis_name=["a"])(V), "vmap: axis_name cannot be ['a'] ("),
     (lambda: jax.vjp(twice, X, 2, saveable_args="x"), "saveable_args must be a tree of bools"),
     (lambda: jax.make_user_context([]), "make_user_context: default_value cannot be [] ("),
     (lambda: jnp.histogram_bin_edges(V, "auto"), "bins must be a number of bins, or their edges"),
@@ -370,6 +372,62 @@ def test_mistakes_of_arguments(call: Any, words: str) -> None:
 def test_what_inner_functions_and_python_refuse_is_told_of_the_argument(
         call: Any, words: str) -> None:
     assert words in mistake(call)
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: jnp.pad(V, 1, constant_value=3), "Did you mean 'constant_values'?"),
+    (lambda: jnp.pad(V, 1, mode="reflect", reflect_typ="odd"), "Did you mean 'reflect_type'?"),
+    (lambda: jax.scipy.optimize.minimize(jnp.sum, V, method="BFGS", options={"maxitre": 3}),
+     "Did you mean 'maxiter'?"),
+    (lambda: jnp.unravel_index(5, "x"), "<class 'str'> at position 1, shape."),
+    (lambda: jnp.min(V, where="x", initial=0), "<class 'str'> at position 2, where."),
+    (lambda: jnp.std(V, where="x", axis=0), "<class 'str'> at position 2, where."),
+    (lambda: jnp.histogram(V, range="ab"), "<class 'str'> at position 1, range."),
+    (lambda: jax.tree.reduce(lambda a, b: a, []), "has no leaves. Give tree_reduce an initializer"),
+    (lambda: jax.vmap(jax.custom_batching.custom_vmap(abs))(V), "custom_vmap function abs using d"),
+    (lambda: lax.conv_general_dilated(X[None, None], X[None, None], (1, 1), "SAME",
+                                      rhs_dilation=(2,)), "window and rhs_dilation must have"),
+    (lambda: jnp.promote_types("x", int), "promote_types: a cannot be 'x' (data type 'x'"),
+    (lambda: jnp.nonzero(V, size=2, fill_value="x"), "nonzero: fill_value cannot be 'x' ("),
+    (lambda: jnp.where(V > 1, size=2, fill_value="x"), "where: fill_value must be an array or No"),
+    (lambda: jnp.trapezoid(V, dx="x"), "trapezoid: dx cannot be 'x' ("),
+    (lambda: jax.make_mesh((1,), ("x", "y")), "first argument (`axis_sizes`, (1,)) to equal"),
+    (lambda: jnp.einsum("ij->i"), "operand is missing for each term of 'ij->i'"),
+    (lambda: jax.jit(lambda x: x)(V, wat="x"), "got an unexpected keyword argument 'wat'"),
+    (lambda: jax.jit(lambda x: x)(V, "x"), "takes 1 positional argument but 2 were given"),
+    (lambda: jnp.max(V, initial="x"), "max: initial must be an array or None, got 'x' ("),
+    (lambda: jnp.isclose(V, V, rtol="x"), "isclose: rtol must be an array, got 'x' ("),
+    (lambda: jnp.nan_to_num(V, nan="x"), "nan_to_num: nan must be an array, got 'x' ("),
+    (lambda: jnp.bincount(AT, weights="x"), "bincount: weights must be an array or None, got"),
+    (lambda: jnp.linalg.pinv(X, rtol="x"), "pinv: rtol cannot be 'x' ("),
+    (lambda: jax.tree_util.register_pytree_node_class(3), "cls cannot be 3 ("),
+    (lambda: nn.dot_product_attention(*[jnp.ones((1, 4, 1, 2))] * 3, local_window_size="x"),
+     "local_window_size cannot be 'x' ("),
+    (lambda: stats.norm.pdff, "'pyjx.scipy.stats.norm' has no attribute 'pdff'"),
+    (lambda: importlib.import_module("pyjx.experimental.host_callback"), "Use jax.pure_callback"),
+    (lambda: linalg.cho_solve((V, True), V), "cho_solve: the factor must be a matrix"),
+    (lambda: pallas.pallas_call(abs, LIKE, grid="x", interpret=True)(V), "grid must be an integer"),
+    (lambda: jax.jit(abs, device="foo"), "jit: device must be a jax.Device"),
+    (lambda: jnp.linalg.multi_dot(3), "multi_dot: arrays must be a sequence of arrays"),
+    (lambda: jet(jnp.sin, (1.0,), (1.0,)), "series[0] must be a list of terms, such as [1.0]"),
+    (lambda: jax.grad(jax.checkpoint(jnp.sin, policy=lambda prim: True))(1.0),
+     "It is called as policy(prim, *avals, **params)."),
+    (lambda: jax.tree.leaves([1], is_leaf=lambda: True), "It is called as is_leaf(node)."),
+    (lambda: jax.tree.map(abs, [1], is_leaf="x"), "is_leaf must be a function, is_leaf(node), got"),
+    (lambda: jax.checkpoint_policies.save_from_both_policies(3, 4), "policy must be a function"),
+    (lambda: lax.fori_loop(0, AT, lambda i, c: c, 0.0), "fori_loop: upper must be a scalar"),
+])
+def test_the_argument_that_is_wrong_is_named_and_cured(call: Any, words: str) -> None:
+    assert words in mistake(call)
+
+
+def test_what_was_given_is_no_cure() -> None:
+    devices = jax.devices()[:1]
+    for call, wrong in (
+            (lambda: jax.make_mesh((4,), ("x",), devices=devices), "JAX_NUM_CPU_DEVICES"),
+            (lambda: jax.device_put(V, "foo"), "jax.devices"),
+            (lambda: lax.platform_dependent(V, cpux=abs), "Did you mean")):
+        assert wrong not in mistake(call)
 
 
 def test_arguments_that_are_no_arrays_have_one_cure() -> None:

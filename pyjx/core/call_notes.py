@@ -180,6 +180,8 @@ _CALLS = {
     "custom_root": "f(x), solve(f, initial_guess) and tangent_solve(g, y)",
     "pallas_call": "kernel(*in_refs, *out_refs, *scratch_refs), each in the tree of its specs",
     "_traced_index_map": "index_map(*indices_in_the_grid, *prefetched_refs)",
+    "tree_map": "f(*leaves) and is_leaf(node)",
+    **dict.fromkeys(["tree_flatten", "tree_leaves", "tree_structure"], "is_leaf(node)"),
     "custom_linear_solve": "matvec(x) and solve(matvec, b)", "tree_map_with_path": "f(path, leaf)",
 }
 _DTYPE = re.compile(r"data type '(\w+)' not understood")
@@ -203,12 +205,20 @@ def complete(exc: Exception) -> None:
             or configuration.traceback_filtering.value == "off"):
         return
     text = without_addresses(message) if is_internal(last.tb_frame.f_code.co_filename) else message
-    if type(exc) is TypeError and (unexpected := _UNEXPECTED.match(text)) and _is_ours(last):
+    code = last.tb_frame.f_code
+    if type(exc) is TypeError and "policy" in (*code.co_varnames, *code.co_names) and re.search(
+            f"{_ARITY.pattern}|{_UNEXPECTED.pattern}", text):
+        text += ". It is called as policy(prim, *avals, **params)."
+    elif type(exc) is TypeError and (unexpected := _UNEXPECTED.match(text)) and _is_ours(last):
         text += _meant(*unexpected.groups(), last=last)
     elif type(exc) is TypeError and _ARITY.search(text) and (called := _call_of(exc)):
         text += f". {called}"
     elif type(exc) is TypeError and (refused := _REFUSED.match(text)):
-        text = f"{refused[1]}(): expected {refused[2]}, got {refused[3]}"
+        asked = last.tb_frame.f_locals.get("is_leaf")
+        text = f"{refused[1]}(): expected {refused[2]}, got {refused[3]}" if (
+            asked is None or callable(asked)) else (
+            f"is_leaf must be a function, is_leaf(node), got {shortened(asked)} ({refused[1]}(): "
+            f"expected {refused[2]})")
     elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
         said, kind, value = unhashable.groups()
         if is_internal(last.tb_frame.f_code.co_filename):
@@ -268,18 +278,25 @@ def _option(exc: Exception, text: str) -> str:
     *_, raised = tracebacks_of(exc)
     if not is_internal(raised.tb_frame.f_code.co_filename):
         return ""
-    given: dict[str, None] = {}
+    own, given = list[str](), dict[str, None]()  # `own`: keywords, and names of options
     text = text[:4000]  # some show a whole program, whose words would be compared for long
     for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
-        if not is_internal(frame.f_code.co_filename):
-            given = {}
-        for x in list(frame.f_locals.values()):
-            given.update(dict.fromkeys(_strings(x)))
+        code, known = frame.f_code, frame.f_locals
+        if not is_internal(code.co_filename):
+            own, given = [], {}
+            continue
+        if not given:
+            n = code.co_argcount + code.co_kwonlyargcount + (code.co_flags >> 2 & 1) + (
+                code.co_flags >> 3 & 1)  # with *args and **kwargs
+            own = [word for x in map(known.get, code.co_varnames[:n]) if isinstance(x, dict)
+                   for word in _strings(x)]
+            given = dict.fromkeys(own)
+        given = {**given, **dict.fromkeys([y for x in list(known.values()) for y in _strings(x)])}
     text = re.sub(r"<class '[^']*'>", "", text)
     words = [word for group in _LISTED.findall(text) for word in group if word]
-    listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]]}
+    listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]] if word not in own}
     for word in given:
-        if word not in words and re.search(rf"\b{re.escape(word)}\b", text):
+        if (word in own or word not in words) and re.search(rf"\b{re.escape(word)}\b", text):
             listed.pop(word.lower(), None)
             close = difflib.get_close_matches(word.lower(), listed, 1, 0.7)
             if close and "Did you mean" not in text:
@@ -288,7 +305,7 @@ def _option(exc: Exception, text: str) -> str:
 
 
 def _strings(x: Any) -> list[str]:
-    return [y for y in (x if isinstance(x, (list, tuple)) else (x,))[:8]
+    return [y for y in islice(x if isinstance(x, (list, tuple, dict)) else (x,), 8)
             if isinstance(y, str) and 2 < len(y) < 40]
 
 

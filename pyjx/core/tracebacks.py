@@ -33,6 +33,7 @@ def leave_guarded(exc: Exception) -> None:
     function of the user's calls that is traced is told of there, too."""
     tb = exc.__traceback__
     if (isinstance(exc, AttributeError) and tb is not None and tb.tb_next is None
+            and tb.tb_frame.f_code.co_name != "__call__"  # nobody has asked for an attribute
             and tb.tb_frame.f_code.co_code[tb.tb_lasti] == opmap["RAISE_VARARGS"]
             and _filtering_mode() == "quiet_remove_frames"):
         _put(exc, "__traceback__", None)  # at once, as `hasattr` asks so, too

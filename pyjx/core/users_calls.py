@@ -282,6 +282,8 @@ def _holds(value: Any, x: Any, depth: int) -> bool:
         return len(x) == len(value) and all(map(is_, x, value))
     if isinstance(x, np.generic):  # made of a number
         return type(value) in (int, float, complex) and x.item() == value
+    if type(value) is type(x) is str:  # made of a string's letters
+        return len(x) == 1 and x in value
     if depth and type(value) in (list, tuple, dict):
         return any([_holds(v, x, depth - 1)
                     for v in list(value.values() if type(value) is dict else value)[:64]])
@@ -292,6 +294,8 @@ _BARE = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowEr
          ZeroDivisionError)
 _POSITION = re.compile(r"([\w.]+)( requires ndarray or scalar arguments, .*at position )\d+")
 _PYTHONS = re.compile(r"^'\w+' object (is|has|cannot) ")
+_OF_VALUE = re.compile(r"(Argument .* is not a valid JAX type|Invalid argument to dtype: .* not "
+                       "understood)")
 _OTHER_KINDS = ("NoneType", "function", "ndarray")
 _OF_CALLS = re.compile(r"\) (takes|missing|got an unexpected) ")  # which calls of functions get
 _SUBJECT = re.compile(r"(?:((?:[\w.]+\.)?)(\w+): )?([a-z_]\w*|[A-Z])(?= must )")
@@ -308,14 +312,15 @@ def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None
     said = is_internal(code.co_filename) and operation == opmap["RAISE_VARARGS"] and (
         argument > 0 and not _PYTHONS.search(text))  # it may raise again what Python has raised
     position, subject = _POSITION.match(text), _SUBJECT.match(text)
+    of_value = _OF_VALUE.match(text)
     if said and any([_names(text, p) for p in call.given]):
         if subject and subject[3] in call.given and (subject[2] or call.name) != call.name:
             return f"{subject[1]}{call.name}{text[subject.end(2):]}"
         return None
     if hasattr(exc, "_is_complete") or "\n" in text or (
-            not (position or subject) if said else _OF_CALLS.search(text)):
+            not (position or subject or of_value) if said else _OF_CALLS.search(text)):
         return None
-    about = _about(text, said, call, tbs)
+    about = _about(text, said and not position, call, tbs)
     if about is None:
         return None
     name, value = about
@@ -331,6 +336,11 @@ def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None
     if said and shown not in text:
         return None
     wanted = _wanted(call.annotations.get(name), value)
+    if of_value:
+        own = call.parameters.get(name)
+        if "DType" in str(call.annotations.get(name)) or own and own.kind is own.VAR_POSITIONAL:
+            return None
+        text = text.partition(". The function may")[0]
     return f"{call.name}: {name} {wanted}{shown} ({text.removesuffix('.')})"
 
 
@@ -389,6 +399,8 @@ def _wanted(annotation: Any, value: Any) -> str:
     words: dict[str, None] = {}
     for base, elements in _PART.findall(str(annotation)):
         named, kinds = _TYPES.get(base, (f"a{'n' * (base[0] in 'AEIO')} {base}", ()))
+        if base not in _TYPES and not is_listed(base):  # another name of types
+            return "cannot be "
         if base in ("Any", "object", "Literal", "PyTree", type(value).__name__) or (
                 len(base) < 3 or type(value) in kinds or (not kinds and hasattr(value, "dtype"))):
             return "cannot be "

@@ -134,6 +134,10 @@ def _input_terms(primals: Sequence[Any], series: Sequence[Sequence[Any]], factor
         raise ValueError("jet terms have inconsistent lengths for different arguments: there must "
                          f"be a list of terms for each primal, got {len(primals)} "
                          f"primals and {len(series)} lists.")
+    for i, terms in enumerate(series):
+        if not isinstance(terms, (list, tuple)) and not getattr(terms, "ndim", 0):
+            raise TypeError(f"jet: series[{i}] must be a list of terms, such as [{terms}], got "
+                            f"{terms}")
     if len({len(terms) for terms in series}) > 1:
         raise ValueError("jet terms have inconsistent lengths for different arguments")
     found: list[Terms | None] = []

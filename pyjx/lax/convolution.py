@@ -111,20 +111,23 @@ def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
         )
 
 
-def _check_windows(rank: int, strides: Sequence[int], padding: Sequence[Sequence[int]],
-                   lhs_dilation: Sequence[int], rhs_dilation: Sequence[int]) -> None:
-    sizes = (("window_strides", strides), ("lhs_dilation", lhs_dilation),
-             ("rhs_dilation", rhs_dilation))
-    for what, values in sizes:
+def _check_ranks(rank: int, **sizes: Sequence[int]) -> None:
+    for what, values in sizes.items():
         if len(values) != rank:
             raise ValueError(
                 f"{_NAME} window and {what} must have the same number of dimensions, but got "
                 f"{rank} and {len(values)}"
             )
+
+
+def _check_windows(rank: int, strides: Sequence[int], padding: Sequence[Sequence[int]],
+                   lhs_dilation: Sequence[int], rhs_dilation: Sequence[int]) -> None:
+    sizes = {"window_strides": strides, "lhs_dilation": lhs_dilation, "rhs_dilation": rhs_dilation}
+    _check_ranks(rank, **sizes)
     if len(padding) != rank:
         raise TypeError(f"{_NAME} padding: Wrong number of explicit pads for convolution: expected "
                         f"{rank}, got {len(padding)}.")
-    for what, values in sizes:
+    for what, values in sizes.items():
         if any(v <= 0 for v in values):
             raise ValueError(f"{_NAME} {what} must be positive, got {tuple(values)}")
 
@@ -498,6 +501,7 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
     strides = as_ints(_NAME, "window_strides", window_strides)
     ld = ones if lhs_dilation is None else as_ints(_NAME, "lhs_dilation", lhs_dilation)
     rd = ones if rhs_dilation is None else as_ints(_NAME, "rhs_dilation", rhs_dilation)
+    _check_ranks(len(ones), lhs_dilation=ld, rhs_dilation=rd)
     params: dict[str, Any] = {
         "window_strides": strides, "padding": _explicit_pads(padding, x, y, dn, strides, ld, rd),
         "lhs_dilation": ld, "rhs_dilation": rd, "dimension_numbers": dn,

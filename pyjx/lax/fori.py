@@ -76,9 +76,11 @@ def fori_loop(lower: Value, upper: Value, body_fun: Callable[[Any, Any], Any], i
         return scan(_scan_bodies.of(body_fun), (lower, init_val), None,
                     length=max_dim(upper - lower, 0), unroll=1)[0][1]  # type: ignore[operator]
     lower, upper = operand("fori_loop (lower)", lower), operand("fori_loop (upper)", upper, 1)
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if get_aval(bound).shape:
+            raise TypeError(f"fori_loop: {name} must be a scalar, got {get_aval(bound)}")
     dtype = _index_dtype(lower, upper)
-    if (is_concrete(lower) and is_concrete(upper) and not get_aval(lower).shape
-            and not get_aval(upper).shape):
+    if is_concrete(lower) and is_concrete(upper):
         start, stop = _known("lower", lower), _known("upper", upper)
         length = max(stop - start, 0)
         if configuration.disable_jit.value and not length:

@@ -367,6 +367,8 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
     text, arrays = (subscripts, operands) if isinstance(subscripts, str) else \
         _interleaved((subscripts, *operands))
+    if not arrays:
+        raise ValueError(f"einsum: an operand is missing for each term of {text!r}, got none")
     if out_sharding is not None:
         is_open = getattr(getattr(out_sharding, "spec", out_sharding), "unreduced", None)
         run = _placed_einsum if not is_open else _open_product if len(arrays) == 2 else _open_einsum

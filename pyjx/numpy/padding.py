@@ -285,7 +285,8 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
                                   f"{', '.join(map(repr, _allowed))}, or a function.")
     unsupported = set(kwargs) - set(_allowed[mode])
     if unsupported:
-        raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unsupported}")
+        raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unsupported}. It "
+                         f"takes {sorted(_allowed[mode])}.")
     if kwargs.get("reflect_type", "even") not in ("even", "odd"):
         raise AssertionError("pad: reflect_type must be 'even' or 'odd', got "
                              f"{kwargs['reflect_type']!r}")

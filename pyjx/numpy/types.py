@@ -65,7 +65,7 @@ def _class_or_dtype(x: ArrayLike) -> Any:
     return x if dtype is None or isinstance(dtype, property) else dtype
 
 
-def promote_types(a: ArrayLike, b: ArrayLike) -> Any:
+def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
     """The dtype that two dtypes promote to.
 
     Args:

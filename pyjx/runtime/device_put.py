@@ -56,11 +56,14 @@ def _is_target(x: Any) -> bool:
                                                Format))
 
 
+_PLATFORMS = "cpu", "gpu", "tpu", "cuda", "rocm"
+
+
 def _check_target(device: Any) -> Any:
     if _is_target(device):
         return device
     platform = device.partition(":")[0] if isinstance(device, str) else ""
-    cure = f". A device is jax.devices({platform!r})[0]" if platform else ""
+    cure = f". A device is jax.devices({platform!r})[0]" if platform in _PLATFORMS else ""
     raise ValueError(
         "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
         f"`jax.memory.Space` or a pytree of these values. Received invalid value: {device}{cure}"

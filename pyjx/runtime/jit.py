@@ -552,6 +552,9 @@ def jit(  # type: ignore[misc]
             raise ValueError("can't specify both a device and a backend for jit, got "
                              f"device={device} and backend={backend}. A device is of a backend.")
         device = backends.local_devices(backend=backend)[0]
+    elif device is not None and not (isinstance(device, Sharding) or hasattr(device, "platform")):
+        raise TypeError("jit: device must be a jax.Device, such as jax.devices()[0], or a "
+                        f"sharding, got {device!r}")
     ins = outs = None
     if in_shardings is not None or out_shardings is not None:
         if device is not None:

@@ -58,11 +58,16 @@ def make_mesh(axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
         raise ValueError("`axis_sizes` passed to `make_mesh` should be a sequence of ints. Got "
                          f"{sizes!r}; each axis has at least one device.")
     shape = tuple(map(int, shape))
+    names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    if len(names) != len(shape):
+        raise ValueError(f"make_mesh requires the length of its first argument (`axis_sizes`, "
+                         f"{shape}) to equal the length of its second argument (`axis_names`, "
+                         f"{names}).")
     available = list(backends.devices() if devices is None else devices)
     size = math.prod(shape)
     if len(available) < size:
         raise ValueError(f"Number of devices {len(available)} must be >= the product of mesh_shape "
-                         f"{shape}{backends.for_more(available, size)}")
+                         f"{shape}{backends.for_more(available, size) if devices is None else '.'}")
     chosen = np.empty(size, dtype=object)
     chosen[:] = available[:size]
     if axis_types is None:

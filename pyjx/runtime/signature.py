@@ -270,11 +270,22 @@ def _weak_reference(x: Any) -> Any:
 def raise_bad_argument(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequence[Any], static: Any
                       ) -> NoReturn:
     """Say which leaf is no array, and which argument it is of."""
+    parameters = parameters_of(fun)
+    if parameters is not None:
+        args_tree, kwargs_tree = in_tree.children()
+        name, n = getattr(fun, "__name__", "function"), len(parameters.positional)
+        n_given = len(args_tree.children()) + (len(static[0]) if static else 0)
+        if n_given > n and parameters.variadic is None:
+            raise TypeError(f"{name}() takes {n} positional argument{'s' * (n != 1)} but {n_given} "
+                            f"{'were' if n_given > 1 else 'was'} given")
+        for key in kwargs_tree.node_data()[1]:
+            if key not in parameters.every and parameters.keywords is None:
+                raise TypeError(f"{name}() got an unexpected keyword argument {key!r}")
     for i, x in enumerate(leaves):
         try:
             get_aval(x)
         except (TypeError, ValueError) as error:
-            name = leaf_names(parameters_of(fun), in_tree, static)[i]
+            name = leaf_names(parameters, in_tree, static)[i]
             if isinstance(error, ValueError):  # which says what to do
                 raise ValueError(
                     f"{error}\nIt was passed to {source_of(fun)} at path {name}.") from None

@@ -599,7 +599,7 @@ def _method(stage: Callable[..., Any]) -> Callable[..., Any]:
     return guard(method)
 
 
-def _clear_cache(self: Any) -> None:
+def clear_cache(self: Any) -> None:
     """Forget the traces and programs of this function."""
     spec = spec_of(self)
     spec.traces.clear()
@@ -608,7 +608,7 @@ def _clear_cache(self: Any) -> None:
     self._clear_cache()
 
 
-def _explain(self: Any) -> Explanation:
+def explain(self: Any) -> Explanation:
     """What the function was traced for, why again, and what that cost.
 
     >>> import pyjx as jax
@@ -618,8 +618,8 @@ def _explain(self: Any) -> Explanation:
     return reports.explain_function(spec_of(self))  # type: ignore[no-any-return]
 
 
-jaxlib_api.PjitFunction.explain = guard(_explain)
+jaxlib_api.PjitFunction.explain = guard(explain)
 jaxlib_api.PjitFunction.trace = _method(trace)
 jaxlib_api.PjitFunction.lower = _method(lower)
 jaxlib_api.PjitFunction.eval_shape = _method(eval_shape)
-jaxlib_api.PjitFunction.clear_cache = _clear_cache
+jaxlib_api.PjitFunction.clear_cache = clear_cache

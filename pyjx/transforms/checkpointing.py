@@ -107,8 +107,14 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     return policy
 
 
+@guard
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """Save what either of two policies saves."""
+    for given in (policy_1, policy_2):
+        if not callable(given):
+            raise TypeError("save_from_both_policies: a policy must be a function, such as "
+                            f"jax.checkpoint_policies.dots_saveable, got {given!r}.")
+
     def policy(prim: Primitive, *args: Any, **params: Any) -> Any:
         first = policy_1(prim, *args, **params)
         if first is Saveable or isinstance(first, Offloadable) or first is True:

@@ -539,6 +539,9 @@ def _axes(grid: Grid) -> list[Any]:
     if len(axes) == 2 and isinstance(axes[0], str):
         axes = (axes,)
     sizes = [axis[1] if isinstance(axis, (tuple, list)) else axis for axis in axes]
+    if any([isinstance(n, str) for n in sizes]):
+        raise TypeError("pallas_call: grid must be an integer or a tuple of integers, got "
+                        f"{grid!r}.")
     sizes = [convert_element_type(n, np.int32) if isinstance(n, Tracer) else operator.index(n)
              for n in sizes]
     if any([isinstance(n, int) and n < 0 for n in sizes]):

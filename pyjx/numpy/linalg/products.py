@@ -244,6 +244,8 @@ def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Arra
     >>> jax.numpy.linalg.multi_dot([one, two, three]).tolist()
     [12.0, 12.0]
     """
+    if getattr(arrays, "ndim", 1) == 0:
+        raise TypeError("multi_dot: arrays must be a sequence of arrays, got a scalar")
     if len(arrays) < 2:
         raise ValueError(f"multi_dot requires at least two arrays; got len(arrays)={len(arrays)}")
     arrays = promote_dtypes(*operands("jnp.linalg.multi_dot", *arrays))

@@ -77,6 +77,9 @@ def _without_axis(x: ArrayLike, vector: bool) -> Any:
 @numpy_function(static_argnames=("lower",))
 def _cho_solve(factor: Any, b: ArrayLike, lower: bool) -> Any:
     factor, b = arrays("cho_solve", factor, b)
+    if get_aval(factor).ndim < 2:
+        raise ValueError("cho_solve: the factor must be a matrix, as that of cho_factor(a), got "
+                         f"{get_aval(factor)}")
     b, vector = as_columns(factor, b, "cho_solve")
     factor, b = stretched(factor, b)
     for first in (True, False):
