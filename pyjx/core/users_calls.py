@@ -338,7 +338,8 @@ def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None
     wanted = _wanted(call.annotations.get(name), value)
     if of_value:
         own = call.parameters.get(name)
-        if "DType" in str(call.annotations.get(name)) or own and own.kind is own.VAR_POSITIONAL:
+        if "DType" in str(call.annotations.get(name)) or (
+                own is not None and own.kind is own.VAR_POSITIONAL):
             return None
         text = text.partition(". The function may")[0]
     return f"{call.name}: {name} {wanted}{shown} ({text.removesuffix('.')})"

@@ -48,6 +48,7 @@ from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.ledger import TracedInfo, Traces
 from pyjx.runtime.placement import NO_REQUEST, Request
 from pyjx.runtime.requests import Asked
+from pyjx.runtime.sharding import Sharding
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import DeviceLike
