@@ -85,7 +85,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
     return dtypes.promote_types(_python_or_dtype(a), _python_or_dtype(b))
 
 
-def _python_or_dtype(x: ArrayLike) -> Any:
+def _python_or_dtype(x: Any) -> Any:
     return x if isinstance(x, type) and x in (int, float, complex) else _as_dtype(x)
 
 
