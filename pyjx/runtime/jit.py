@@ -48,7 +48,6 @@ from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.ledger import TracedInfo, Traces
 from pyjx.runtime.placement import NO_REQUEST, Request
 from pyjx.runtime.requests import Asked
-from pyjx.runtime.sharding import Sharding
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import DeviceLike
@@ -553,9 +552,8 @@ def jit(  # type: ignore[misc]
             raise ValueError("can't specify both a device and a backend for jit, got "
                              f"device={device} and backend={backend}. A device is of a backend.")
         device = backends.local_devices(backend=backend)[0]
-    elif device is not None and not (isinstance(device, Sharding) or hasattr(device, "platform")):
-        raise TypeError("jit: device must be a jax.Device, such as jax.devices()[0], or a "
-                        f"sharding, got {device!r}")
+    elif not (device is None or hasattr(device, "device_set") or hasattr(device, "platform")):
+        raise TypeError(f"jit: device must be a jax.Device or a sharding, got {device!r}")
     ins = outs = None
     if in_shardings is not None or out_shardings is not None:
         if device is not None:
