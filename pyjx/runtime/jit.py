@@ -552,8 +552,7 @@ def jit(  # type: ignore[misc]
             raise ValueError("can't specify both a device and a backend for jit, got "
                              f"device={device} and backend={backend}. A device is of a backend.")
         device = backends.local_devices(backend=backend)[0]
-    elif not (device is None or hasattr(device, "device_set") or hasattr(device, "platform")):
-        raise TypeError(f"jit: device must be a jax.Device or a sharding, got {device!r}")
+    requests.check_device(device)
     ins = outs = None
     if in_shardings is not None or out_shardings is not None:
         if device is not None:

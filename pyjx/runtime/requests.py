@@ -77,6 +77,12 @@ def _checked(sharding: ShardingLike, what: str) -> Any:
                     f"None, but got {sharding!r}. A Sharding will do, too.")
 
 
+def check_device(device: object) -> None:
+    """Raise TypeError unless `jit` can run on it; None stands for the default one."""
+    if not (device is None or isinstance(device, Sharding) or hasattr(device, "platform")):
+        raise TypeError(f"jit: device must be a jax.Device or a sharding, got {device!r}")
+
+
 def asked(shardings: Any, what: str) -> Asked | None:
     """What is asked for; None if nothing is. A tree of None asks for a structure."""
     if shardings is None:
