@@ -17,7 +17,7 @@ from typing import Any, cast
 from pyjx.guards import guard, guard_classes
 from pyjx.not_yet import ImportHint, hint
 
-sys.meta_path.append(guard(ImportHint()))
+sys.meta_path.append(ImportHint())
 
 _dictionary = vars(ModuleType)["__dict__"]
 

@@ -3,7 +3,6 @@ frame of the library, and says nothing twice."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import subprocess
@@ -404,7 +403,6 @@ def test_what_inner_functions_and_python_refuse_is_told_of_the_argument(
     (lambda: nn.dot_product_attention(*[jnp.ones((1, 4, 1, 2))] * 3, local_window_size="x"),
      "local_window_size cannot be 'x' ("),
     (lambda: stats.norm.pdff, "'pyjx.scipy.stats.norm' has no attribute 'pdff'"),
-    (lambda: importlib.import_module("pyjx.experimental.host_callback"), "Use jax.pure_callback"),
     (lambda: linalg.cho_solve((V, True), V), "cho_solve: the factor must be a matrix"),
     (lambda: pallas.pallas_call(abs, LIKE, grid="x", interpret=True)(V), "grid must be an integer"),
     (lambda: jax.jit(abs, device="foo"), "jit: device must be a jax.Device"),

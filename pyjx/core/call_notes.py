@@ -249,6 +249,7 @@ def complete(exc: Exception) -> None:
 
 
 _WORD = re.compile("['\"]([\\w.-]+)['\"]")
+_NAMED = re.compile(r" are ((?:\w+, )+\w+)")
 _LISTED = re.compile(f"[\\[({{]{_WORD.pattern}|{_WORD.pattern},? ?(?:or|and)? ?{_WORD.pattern}")
 
 
@@ -294,6 +295,7 @@ def _option(exc: Exception, text: str) -> str:
         given = {**given, **dict.fromkeys([y for x in list(known.values()) for y in _strings(x)])}
     text = re.sub(r"<class '[^']*'>", "", text)
     words = [word for group in _LISTED.findall(text) for word in group if word]
+    words += [word for names in _NAMED.findall(text) for word in names.split(", ")]
     listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]] if word not in own}
     for word in given:
         if (word in own or word not in words) and re.search(rf"\b{re.escape(word)}\b", text):

@@ -698,6 +698,7 @@ class _OnDevices(Record):
             return result_tree.unflatten([x if a is None else lax.expand_dims(x, (0,))
                                           for x, a in zip(outs, wanted, strict=True)])
 
+        on_device.__name__ = on_device.__qualname__ = name_of(self.fun)  # which errors name
         mapped = shard_map(on_device, mesh=mesh, in_specs=specs, out_specs=out_specs,
                            check_vma=False)
 

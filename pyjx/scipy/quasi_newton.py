@@ -355,7 +355,7 @@ def minimize(fun: Callable[..., Any], x0: ArrayLike, args: tuple[Any, ...] = (),
     for option in given:
         if option not in known:
             raise TypeError(f"minimize: got an unexpected keyword argument {option!r} in options; "
-                            f"those of {method} are {list(known)}.")
+                            f"those of {method} are {', '.join(known)}.")
     given_args = wraps(fun, lambda x: fun(x, *args))
     if not jnp.iscomplexobj(x0):
         return run(given_args, x0, **given)
