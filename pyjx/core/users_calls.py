@@ -281,7 +281,7 @@ def _holds(value: Any, x: Any, depth: int) -> bool:
     if type(x) is tuple and type(value) is list:  # made of a list
         return len(x) == len(value) and all(map(is_, x, value))
     if isinstance(x, np.generic):  # made of a number
-        return type(value) in (int, float, complex) and x.item() == value
+        return type(value) is type(x.item()) and x.item() == value
     if type(value) is type(x) is str:  # made of a string's letters
         return len(x) == 1 and x in value
     if depth and type(value) in (list, tuple, dict):
@@ -326,8 +326,8 @@ def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None
     name, value = about
     if said and position:
         function = position[1] if position[1].endswith(call.name) else call.name
-        return (f"{function}{position[2]}{list(call.given).index(name)}, {name}"
-                f"{text[position.end():]}")
+        return (f"{function}{position[2]}{list(call.given).index(name)}. That is "
+                f"{name}{text[position.end():]}")
     shown = shortened(value)
     of_one = subject and subject[2] == call.name and subject[3][-1] != "s"
     if said and subject and subject[2] and (of_one or re.search(
