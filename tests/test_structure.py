@@ -69,6 +69,13 @@ def test_the_reading_order_is_short_and_true() -> None:
     assert 0 < len(files) <= 15 and lines <= 4000, (files, lines)
 
 
+def test_every_file_that_architecture_names_is_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    there = {path.name for path in ROOT.rglob("*.py")}
+    users = {"lowering.py"}
+    assert set(re.findall(r"(?<![\w/])\w+\.py\b", text)) - there <= users
+
+
 # How much of each there may be. A bound falls with what goes; it rises with a new capability alone,
 # by what that takes: 77,115 with small programs on CPUs, 328 for functions that jax exports,
 # 80 for explanations by a command, 184 for pickles of jax, 82 for eigenvectors of small matrices,

@@ -27,7 +27,7 @@ MODULES = {
     "buffer_callback": "pyjx.experimental.buffer_callback",
     "callback": "pyjx.experimental pyjx",
     "checkify": "pyjx.experimental.checkify pyjx.compat.callables:Out",
-    "clusters": "pyjx.compat.devices:ClusterEnv",
+    "clusters": "pyjx.compat.launchers",
     "compiler": "pyjx.runtime.compile",
     "config": "pyjx.configuration",
     "core": "pyjx.extend.core pyjx.core pyjx.extend.core.primitives "

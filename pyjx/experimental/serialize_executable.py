@@ -24,7 +24,7 @@ from pyjx.core.layouts import ShardingLike
 from pyjx.core.meshes import AxisType, Mesh
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.types import TreeDef
-from pyjx.export.exported import aval_to_data
+from pyjx.export.container import aval_to_data
 from pyjx.export.reading import Header, Scope, aval_from_data, part
 from pyjx.lazy import directory
 from pyjx.runtime import backends

@@ -1,13 +1,10 @@
-"""A function that was exported: its module, its types, how it is called, what is checked of a
-program that is to run elsewhere, and its bytes.
+"""A function that was exported: its module, its types, how it is called, and what is checked of a
+program that is to run elsewhere.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,12 +17,11 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.specs import axes_of
 from pyjx.core.symbolic.expressions import DimExpr
-from pyjx.core.symbolic.solving import checks, scope_of, solve, written_shape
+from pyjx.core.symbolic.solving import checks, solve, written_shape
 from pyjx.errors import InconclusiveDimensionOperation
-from pyjx.export import jax_format
-from pyjx.export.trees import paths_of, tree_differences, tree_to_data
+from pyjx.export.container import serialize
+from pyjx.export.trees import paths_of, tree_differences
 from pyjx.guards import guard
 from pyjx.runtime import backends
 from pyjx.runtime.compile import families_in
@@ -37,7 +33,6 @@ from pyjx.tree_util import PyTreeDef, tree_flatten, tree_unflatten
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractValue
     from pyjx.core.meshes import AbstractMesh, Mesh
-    from pyjx.jaxlib_api import Sharding
 
 
 # -- checks ----------------------------------------------------------------------------------------
@@ -526,104 +521,3 @@ def _check_dimensions(exported: Exported, avals: Sequence[Any], paths: Sequence[
                     lambda i, axis: avals[i].shape[axis], paths):
         if not _holds(lambda: c.left == c.right if c.equal else c.left >= c.right):  # noqa: B023
             raise ValueError(c.text())
-
-
-# -- bytes -----------------------------------------------------------------------------------------
-
-# The container, in order; numbers are little-endian and unsigned:
-#
-#     8 bytes    b"PYJXEXPT"
-#     4 bytes    version of the format: 1
-#     32 bytes   SHA-256 of all that follows
-#     8 bytes    length of the header
-#                the header: JSON in UTF-8, an object with the fields below
-#     8 bytes    length of the module
-#                the module: a StableHLO portable artifact
-#     8 bytes    length of the backward pass, 0 if there is none
-#                the backward pass: a container
-#
-#     fun_name                    text     in_tree, out_tree           pytrees: "*" for a leaf, null
-# for None, ["tuple", [child, ...]],                                 ["list", [...]], ["dict", [key,
-# ...], [...]],                                 ["namedtuple", registered name, [...]] and
-# ["node", registered name, auxiliary data in base64, [...]]     constraints                 texts:
-# what the dimensions' scope knows     in_avals, out_avals         [dtype, [dimension, ...], weak
-# type]; a dimension is an integer or                                 the text of an expression
-# nr_devices                  integer     in_shardings, out_shardings null where nothing is said, or
-# [[[axis, size], ...], [entry, ...]],                                 where an entry is a list of
-# the axes that cut the dimension     platforms                   texts     disabled_checks
-# texts     calling_convention_version  integer     kept                        integers: which
-# arguments the module takes     uses_global_constants       bool
-#
-# Reading checks each length and each field, makes no object but these, and runs nothing: there is
-# no pickle. MLIR's reader of modules is not so careful: it crashes on some bytes that are no
-# module, so it sees none before the checksum was right, and only when the function is called. The
-# checksum is no signature. A module is a program: call only what comes from whom you trust.
-
-MAGIC = b"PYJXEXPT"
-VERSION = 1
-MOST_ORDER = 16  # of derivatives
-
-
-def serialize(exported: Exported, vjp_order: int = 0, format: str = "pyjx") -> bytearray:
-    """The bytes of an exported function, with so many of its derivatives.
-
-    Raises:
-      ValueError: the number is negative or too large, a type has no serialization, or there is no
-        such format.
-    """
-    if not 0 <= vjp_order <= MOST_ORDER:
-        raise ValueError(f"serialize: vjp_order must be between 0 and {MOST_ORDER}, got "
-                         f"{vjp_order}.")
-    if format not in ("pyjx", "jax"):
-        raise ValueError(f"serialize: format must be 'pyjx' or 'jax', got {format!r}.")
-    parts = [(_header(exported), exported.mlir_module_serialized)]
-    for _ in range(vjp_order):
-        exported = exported.vjp()
-        parts.append((_header(exported), exported.mlir_module_serialized))
-    return bytearray(jax_format.bytes_of(parts) if format == "jax" else _container(parts))
-
-
-def _container(parts: Sequence[tuple[dict[str, Any], bytes]]) -> bytes:
-    """The container of a function, whose header and module come first, and of its derivatives."""
-    data = b""
-    for fields, module in reversed(parts):
-        header = json.dumps(fields, separators=(",", ":")).encode()
-        body = b"".join([struct.pack("<Q", len(part)) + part for part in (header, module, data)])
-        data = MAGIC + struct.pack("<I", VERSION) + hashlib.sha256(body).digest() + body
-    return data
-
-
-def _header(exported: Exported) -> dict[str, Any]:
-    scope = scope_of(exported.in_avals)
-    return {
-        "fun_name": exported.fun_name,
-        "in_tree": tree_to_data(exported.in_tree),
-        "out_tree": tree_to_data(exported.out_tree),
-        "constraints": [c.text for c in scope.constraints] if scope is not None else [],
-        "in_avals": list(map(aval_to_data, exported.in_avals)),
-        "out_avals": list(map(aval_to_data, exported.out_avals)),
-        "nr_devices": exported.nr_devices,
-        "in_shardings": list(map(_sharding_to_data, exported._in_named_shardings)),
-        "out_shardings": list(map(_sharding_to_data, exported._out_named_shardings)),
-        "platforms": list(exported.platforms),
-        "disabled_checks": [str(c) for c in exported.disabled_safety_checks],
-        "calling_convention_version": exported.calling_convention_version,
-        "kept": list(exported.module_kept_var_idx),
-        "uses_global_constants": exported.uses_global_constants,
-    }
-
-
-def _sharding_to_data(sharding: Sharding | None) -> Any:
-    if sharding is None:
-        return None
-    for name in sharding.mesh.axis_names:
-        if type(name) is not str:
-            raise ValueError(f"serialize: the mesh axis {name!r} is no text, as names in other "
-                             "processes are.")
-    return [list(map(list, sharding.mesh.shape_tuple)),
-            [axes_of((entry,)) for entry in sharding.spec]]
-
-
-def aval_to_data(aval: ShapedArray) -> list[Any]:
-    dims = [d if type(d) is int else str(d) for d in aval.shape]
-    return [dtypes.name(aval.dtype), dims, aval.weak_type]

@@ -19,10 +19,8 @@ from pyjx.core.specs import PartitionSpec
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import solve, variables_in
 from pyjx.export import jax_format
+from pyjx.export.container import MAGIC, MOST_ORDER, VERSION
 from pyjx.export.exported import (
-    MAGIC,
-    MOST_ORDER,
-    VERSION,
     DisabledSafetyCheck,
     Exported,
     maximum_supported_calling_convention_version,

@@ -60,7 +60,7 @@ def test_the_device_says_which_chip_it_is(kind, cores, version, monkeypatch):
     class Device:
         platform, device_kind, num_cores = "tpu", kind, cores
 
-    monkeypatch.setattr("pyjx.experimental.pallas.tpu_kernels.devices", lambda: [Device])
+    monkeypatch.setattr("pyjx.experimental.pallas.chips.devices", lambda: [Device])
     info = pltpu.get_tpu_info()
     assert (info.chip_version, info.num_cores) == (version, cores)
     assert tpu_sc.get_sparse_core_info() == info.sparse_core

@@ -1,8 +1,8 @@
 """`sparsify`: functions of dense arrays as functions of sparse ones.
 
 The function is traced on arrays of the sparse ones' shapes, and the program is run with the sparse
-arrays in their places: where an operand is sparse the operation's rule is applied (`rules`), else
-the operation itself. With `use_tracer` the function itself is run, on tracers that stand for sparse
+arrays in their places: where an operand is sparse the operation's rule is applied, else the
+operation itself. With `use_tracer` the function itself is run, on tracers that stand for sparse
 arrays, and its operations come to the same rules.
 
 What holds programs (loops, branches, calls) becomes the same operation on the buffers of the sparse
@@ -43,7 +43,7 @@ from pyjx.tree_util import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 # -- rules -----------------------------------------------------------------------------------------
 
 # A rule takes the operands, of which at least one is a BCOO or BCSR array, and the parameters of
-# the primitive, and gives the result. Rules of programs that hold programs stand in `transform`.
+# the primitive, and gives the result; those of what holds programs come last.
 
 SparseRule = Callable[..., Any]
 
