@@ -159,9 +159,10 @@ def test_every_file_that_architecture_names_is_there() -> None:
 # 78 for messages of misused arguments.
 # 2 for messages of misused arguments.
 # 3 for lists of options in messages.
+# 16 for launchers, chips and bytes of exported functions in files of their own, 3 more file(s).
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 90_332),
-    (lambda: PATHS, 472),
+    (sources.code_lines, 90_348),
+    (lambda: PATHS, 475),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
