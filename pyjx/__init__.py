@@ -139,9 +139,8 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "SymbolicZero custom_jvp_call_p custom_vjp_call_p zero_from_primal"
         ),
         "pyjx.engine.remat_calls": "remat_opt_p",
-        "pyjx.transforms.custom_gradient": "closure_convert custom_gradient",
+        "pyjx.transforms.custom_gradient": "closure_convert custom_gradient linear_call",
         "pyjx.transforms.custom_jvp": "custom_jvp",
-        "pyjx.transforms.linearize": "linear_call",
         "pyjx.transforms.custom_vjp": "CustomVJPPrimal custom_vjp custom_vjp_primal_tree_values",
     }),
     "dtypes": ("Functions and classes of element types.", {

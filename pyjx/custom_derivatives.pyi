@@ -7,8 +7,8 @@ from pyjx.engine.custom_derivative_calls import zero_from_primal as zero_from_pr
 from pyjx.engine.remat_calls import remat_opt_p as remat_opt_p
 from pyjx.transforms.custom_gradient import closure_convert as closure_convert
 from pyjx.transforms.custom_gradient import custom_gradient as custom_gradient
+from pyjx.transforms.custom_gradient import linear_call as linear_call
 from pyjx.transforms.custom_jvp import custom_jvp as custom_jvp
-from pyjx.transforms.linearize import linear_call as linear_call
 from pyjx.transforms.custom_vjp import CustomVJPPrimal as CustomVJPPrimal
 from pyjx.transforms.custom_vjp import custom_vjp as custom_vjp
 from pyjx.transforms.custom_vjp import custom_vjp_primal_tree_values as custom_vjp_primal_tree_values
@@ -21,8 +21,8 @@ __all__ = [
     "remat_opt_p",
     "closure_convert",
     "custom_gradient",
-    "custom_jvp",
     "linear_call",
+    "custom_jvp",
     "CustomVJPPrimal",
     "custom_vjp",
     "custom_vjp_primal_tree_values",

@@ -32,11 +32,10 @@ from pyjx.runtime.stages import Compiled, Lowered, Traced
 from pyjx.tree_util import tree_leaves
 from pyjx.version import PYJX_VERSION
 
-pages = deferred("pyjx.viewer.document")  # its assets, for this form alone
+viewer = deferred("pyjx.viewer")  # its assets, for this form alone
 mosaic_calls = deferred("pyjx.experimental.pallas.mosaic_calls")
 ranking = deferred("pyjx.viewer.ranking")
-rewriting = deferred("pyjx.viewer.jaxprs")
-graphs = deferred("pyjx.viewer.document")
+jaxprs = deferred("pyjx.viewer.jaxprs")
 
 # What XLA writes while it compiles, by the end of the file's name.
 _ENDS = {"llvm": ".ir-with-opt.ll", "ptx": ".ptx", "object": ".o"}
@@ -402,12 +401,12 @@ def _page(program: Program) -> str:
     static = not program.is_symbolic
     expected = program.traced.memory() if (
         static and isinstance(program, TracedProgram) and program.lowered._program.fit) else None
-    return str(pages.page(
+    return str(viewer.page(
         program.name, jaxpr=program.jaxpr if traced else None,
         stablehlo=program.stablehlo(locs="stack"), hlo=program.hlo_opt if static else None,
         cost=_xla_figures(program) if static else None,
         measured=program.measured, balance=ranking.BALANCES[program.platform.name],
-        passes=rewriting.passes(program.jaxpr, program.platform.name) if traced else (),
+        passes=jaxprs.passes(program.jaxpr, program.platform.name) if traced else (),
         memory=expected))
 
 
@@ -423,7 +422,7 @@ def _xla_figures(program: Program) -> dict[str, float | str]:
 
 
 def _graph(program: Program) -> str:
-    return str(graphs.dot(program.jaxpr if isinstance(program, TracedProgram)
+    return str(viewer.dot(program.jaxpr if isinstance(program, TracedProgram)
                           else program.stablehlo()))
 
 

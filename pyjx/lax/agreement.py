@@ -149,8 +149,6 @@ def _described(op: str, fun: Callable[..., Any], tree: TreeDef, args: TreeDef) -
     return debug_info_of(op, fun, args)
 
 
-# -- types that agree ------------------------------------------------------------------------------
-
 # -- where two pytrees, or the types of their leaves, differ ---------------------------------------
 
 Path = tuple[Any, ...]

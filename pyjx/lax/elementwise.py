@@ -242,8 +242,6 @@ def transpose_nary(*rules: Callable[..., Any] | None) -> Callable[..., Any]:
     return transpose
 
 
-# -- operations ------------------------------------------------------------------------------------
-
 # -- sums and products -----------------------------------------------------------------------------
 
 neg_p = elementwise("neg", REAL_OR_COMPLEX, linear=TOGETHER, cost=CHEAP, keeps_nans=True)

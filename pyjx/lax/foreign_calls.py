@@ -183,7 +183,7 @@ def alias_pairs(op: str, given: Mapping[int, int] | None, operands: Sequence[Any
     return tuple(pairs)
 
 
-# -- the primitive ---------------------------------------------------------------------------------
+# -- the primitive of foreign functions ------------------------------------------------------------
 
 
 def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
@@ -304,7 +304,7 @@ def _raise_traced(name: str, what: str, cure: str) -> NoReturn:
         + cure)
 
 
-# -- the primitive ---------------------------------------------------------------------------------
+# -- the primitive of composites -------------------------------------------------------------------
 
 
 def _composite_jvp(primals: Any, tangents: Any, **_: Any) -> NoReturn:

@@ -68,7 +68,7 @@ class DefinedValue:
             jaxprs=tuple([None if p is None else next(given) for p in programs]))
 
 
-# -- the function ----------------------------------------------------------------------------------
+# -- custom_linear_solve ---------------------------------------------------------------------------
 
 
 def custom_linear_solve(matvec: Callable[[Any], Any], b: Any,
@@ -165,7 +165,7 @@ def check_tree(op: str, name: str, expected_name: str, tree: TreeDef, expected: 
                         f"{tree} and {expected}.")
 
 
-# -- the primitive ---------------------------------------------------------------------------------
+# -- its primitive, linear equations ---------------------------------------------------------------
 
 
 class _Four(Record):
@@ -245,7 +245,7 @@ linear_solve_p = _solve.primitive
 # From f(x, p) = 0 follows f_x dx + f_p dp = 0 (the implicit function theorem), so a derivative is
 # the solution of a linear equation. The solver itself is never differentiated.
 
-# -- the function ----------------------------------------------------------------------------------
+# -- custom_root -----------------------------------------------------------------------------------
 
 
 def custom_root(f: Callable[[Any], Any], initial_guess: Any,
@@ -305,7 +305,7 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any,
     return tree_unflatten(solved.out_tree, outs)
 
 
-# -- the primitive ---------------------------------------------------------------------------------
+# -- its primitive, nonlinear equations ------------------------------------------------------------
 
 
 class _Three(Record):

@@ -1,20 +1,19 @@
-"""Functions with rules that the user gives: a forward rule for the derivative, `custom_jvp`, and a
-rule for batches, `custom_vmap`.
+"""Functions with rules that the user gives: how they stand for theirs and read their arguments, and
+those with a forward rule for the derivative, `custom_jvp`.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
-from pyjx.core.array_type import Array
-from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
-from pyjx.core.jaxpr import DebugInfo
+from pyjx.core.avals import get_aval, is_ref_type, is_valid_value
+from pyjx.core.integers import as_ints
+from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import at_own_lines
-from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
-from pyjx.engine.axes import broadcast_in_dim
+from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.batching import bind_function
-from pyjx.engine.custom_batching_calls import BatchingRule, bind_custom_vmap
 from pyjx.engine.custom_derivative_calls import (
     FlatRule,
     SymbolicZero,
@@ -22,6 +21,7 @@ from pyjx.engine.custom_derivative_calls import (
     tangent_result,
     zero_from_primal,
 )
+from pyjx.engine.forward import refuse_captured_tangents
 from pyjx.engine.functions import (
     FlatFun,
     check_values,
@@ -31,18 +31,187 @@ from pyjx.engine.functions import (
     source_of,
     tree_text,
 )
-from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
 from pyjx.guards import guard
-from pyjx.transforms.arguments import (
-    CustomFun,
-    CustomFunction,
-    PositionalFunction,
-    R,
-    check_callable,
-    short_types,
-)
+from pyjx.transforms.arguments import check_callable
+
+# -- functions with custom rules -------------------------------------------------------------------
+
+_COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
+
+R = TypeVar("R")
+Cotangents: TypeAlias = tuple[Any, ...] | list[Any]
+
+
+class PositionalFunction(Generic[R]):
+    """A function that stands for another one, and takes all arguments by position.
+
+    What it has no attribute for, such as the `defjvp` of a function inside, is that one's.
+    """
+
+    fun: Callable[..., Any]
+    _kind: str
+
+    def __init__(self, fun: Callable[..., R]) -> None:
+        check_callable(fun)
+        self.fun = fun
+        # What `jit` traces it to holds it, by its rules: together they go.
+        self.jit_traces: dict[Any, Any] = {}
+        self.__wrapped__ = fun
+        for attribute in _COPIED:
+            value = getattr(fun, attribute, None)
+            if value is not None or attribute == "__doc__":  # that of the class is none of `fun`
+                setattr(self, attribute, value)
+        if not hasattr(self, "__name__"):
+            self.__name__ = name_of(fun)
+        self._signature: Any = None
+        code = getattr(fun, "__code__", None)
+        # The number of positional arguments, where reading them needs no more than to count.
+        self._plain = -1
+        if code is not None and not code.co_kwonlyargcount and not code.co_flags & 0x0C:
+            self._plain = code.co_argcount - hasattr(fun, "__self__")
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "fun":
+            raise AttributeError(name)
+        return getattr(self.fun, name)
+
+    def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position, with default values for those that are not given."""
+        if not kwargs and len(args) == self._plain:
+            return args
+        if self._signature is None:
+            try:
+                self._signature = inspect.signature(self.fun)
+            except (TypeError, ValueError):
+                self._signature = False
+        if not self._signature:
+            return args
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as e:
+            self._raise_unbound(str(e))
+        bound.apply_defaults()
+        named = [name for name in bound.kwargs if name in kwargs]
+        if named:
+            self._raise_unbound("The following keyword arguments could not be resolved to "
+                                f"positions: {', '.join(named)}")
+        return bound.args  # type: ignore[no-any-return]
+
+    def _raise_unbound(self, why: str) -> NoReturn:
+        raise TypeError(
+            f"The input arguments to the {self._kind}-decorated function {self.__name__} could "
+            f"not be resolved to positional-only arguments. Binding failed with the error:\n{why}"
+        ) from None
+
+
+class CustomFunction(PositionalFunction[R]):
+    """What custom_jvp and custom_vjp share: arguments that are not differentiated."""
+
+    nondiff_argnums: tuple[int, ...]
+    nondiff_argnames: tuple[str, ...] = ()
+
+    def __init__(self, fun: Callable[..., R], nondiff_argnums: Sequence[int] = (),
+                 nondiff_argnames: Sequence[str] = ()) -> None:
+        super().__init__(fun)
+        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
+        self.nondiff_argnums = as_ints(self._kind, "nondiff_argnums", numbers)
+        if nondiff_argnames:
+            names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
+            self.nondiff_argnames = tuple(names)
+            self.nondiff_argnums = _with_names(fun, self.nondiff_argnums, names)
+
+    def split(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Differentiable arguments, and the others."""
+        if not self.nondiff_argnums:
+            return args, ()
+        numbers = {i if i >= 0 else i + len(args) for i in self.nondiff_argnums}
+        if numbers and not 0 <= min(numbers) <= max(numbers) < len(args):
+            raise ValueError(
+                f"{self._kind}: nondiff_argnums={self.nondiff_argnums} are out of range for "
+                f"{len(args)} arguments of {self.__name__}"
+            )
+        return (tuple([x for i, x in enumerate(args) if i not in numbers]),
+                tuple([args[i] for i in sorted(numbers)]))
+
+    def joined(self, dynamic: Sequence[Any], static: tuple[Any, ...]) -> list[Any]:
+        """The inverse of `split`."""
+        merged = list(dynamic)
+        if static:
+            n = len(dynamic) + len(static)
+            numbers = sorted([i if i >= 0 else i + n for i in self.nondiff_argnums])
+            for i, x in zip(numbers, static, strict=True):
+                merged.insert(i, x)
+        return merged
+
+    def run(self, primitive: Primitive, args: Sequence[Any]) -> Any:
+        """The function itself, where no argument is traced.
+
+        Raises:
+          CustomVJPException: it closes over a value that is differentiated.
+        """
+        result = self.fun(*args)
+        if state.level:
+            refuse_captured_tangents(primitive, flatten(result)[0])
+        return result
+
+
+def _with_names(fun: Callable[..., Any], numbers: tuple[int, ...], names: Sequence[str]
+               ) -> tuple[int, ...]:
+    parameters = list(inspect.signature(fun).parameters)
+    for name in names:
+        if name not in parameters:
+            raise ValueError(f"nondiff_argnames: {name_of(fun)} has no argument named {name!r}")
+    return tuple(sorted({*numbers, *[parameters.index(n) for n in names]}))
+
+
+class CustomFun(FlatFun):
+    """The function on the leaves of its differentiable arguments.
+
+    `out_tree` and `out_avals` are set by whichever of function and rule runs first.
+    """
+
+    __slots__ = ("out_avals", "owner", "static")
+
+    def __init__(self, owner: CustomFunction, in_tree: TreeDef, static: tuple[Any, ...]) -> None:
+        fun: Callable[..., Any] = owner.fun
+        if static:
+            def fun(*dynamic: Any) -> Any:
+                return owner.fun(*owner.joined(dynamic, static))
+        super().__init__(fun, in_tree)
+        self.owner = owner
+        self.static = static
+        self.out_avals: list[Any] = []
+
+    @property
+    def __name__(self) -> str:
+        return self.owner.__name__
+
+    def check(self, outs: list[Any]) -> None:
+        super().check(outs)
+        self.out_avals = [get_aval(x) for x in outs]
+        for aval in self.out_avals:
+            if is_ref_type(aval):
+                raise ValueError(
+                    f"{self.owner._kind} primal function {self.owner.fun} returned a mutable array "
+                    f"reference of type {aval}, but references cannot be returned. Return its "
+                    "value: `ref[...]`.")
+
+
+class _Text:
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def short_types(tree: TreeDef, avals: Sequence[Any]) -> str:
+    return str(tree.unflatten([_Text(getattr(a, "str_short", lambda: "*")()) for a in avals]))
+
 
 # -- forward rules ---------------------------------------------------------------------------------
 
@@ -252,120 +421,3 @@ _cutting = FlatRule(_cut_jvp, _cut_jvp)
 def _cut(x: Any) -> Any:
     return custom_jvp_call_p.bind(x, call_jaxpr=_identity, jvp_jaxpr_fun=_cutting, num_consts=0,
                                   symbolic_zeros=False)[0]
-
-
-# -- batching rules --------------------------------------------------------------------------------
-
-
-@guard
-class custom_vmap(PositionalFunction[R]):
-    """A function whose `vmap` is given by a rule.
-
-    Derivatives have rules too, which are the derivatives of the rule: mapping a derivative gives
-    what differentiating the mapped function gives.
-
-    Args:
-      fun: the function; arguments and results are pytrees of arrays.
-
-    >>> import numpy as np, pyjx as jax
-    >>> from pyjx.transforms.custom_jvp import custom_vmap
-    >>> @custom_vmap
-    ... def double(x):
-    ...     return x + x
-    ...
-    >>> @double.def_vmap
-    ... def double_vmap(axis_size, in_batched, x):
-    ...     return 2 * x, in_batched[0]
-    ...
-    >>> jax.vmap(double)(np.arange(3)).tolist()
-    [0, 2, 4]
-    """
-
-    _kind = "custom_vmap"
-
-    vmap_rule: Callable[..., Any] | None = None
-    # Whether the rule takes maps over points beside tangents that are the same for all, too.
-    takes_points: bool = False
-
-    def def_vmap(self, vmap_rule: Callable[..., tuple[R, Any]]) -> Callable[..., tuple[R, Any]]:
-        """Set the rule; usable as decorator.
-
-        Args:
-          vmap_rule: `(axis_size, in_batched, *args) -> (output, out_batched)`. `in_batched` has the
-            structure of the arguments: bools that say whether the argument has the batch axis,
-            which is the first. `out_batched` says the same of the output.
-        """
-        check_callable(vmap_rule)
-        self.vmap_rule = vmap_rule
-        return vmap_rule
-
-    def __call__(self, *args: Any, **kwargs: Any) -> R:
-        if self.vmap_rule is None:
-            raise AttributeError(
-                f"No batching rule defined for custom_vmap function {self.__name__} using def_vmap."
-            )
-        args = self.positional(args, kwargs)
-        leaves, in_tree = flatten(args)
-        check_values(leaves)
-        if state.dynamic is eager_trace and all([
-                isinstance(x, Array) and not isinstance(x, Tracer) for x in leaves]):
-            return self.fun(*args)
-        flat = FlatFun(self.fun, in_tree)
-        closed = trace_to_jaxpr(flat, [get_aval(x) for x in leaves],
-                                DebugInfo("custom_vmap", self.__name__))
-        rule = _on_leaves(self.vmap_rule, flat, closed.out_avals, self.takes_points)
-        return flat.unflatten(bind_custom_vmap(
-            consts_as_inputs(closed), rule, closed.consts, leaves))
-
-
-def _on_leaves(rule: Callable[..., Any], flat: FlatFun, out_avals: Sequence[Any],
-               takes_points: bool) -> BatchingRule:
-    """The user's rule, on leaves."""
-    name, unflatten = name_of(rule), flat.in_tree.unflatten
-
-    def run(size: int, batched: Sequence[bool], *leaves: Any) -> tuple[list[Any], list[bool]]:
-        returned = rule(size, list(unflatten(batched)), *unflatten(leaves))
-        if not isinstance(returned, (tuple, list)) or len(returned) != 2:
-            raise TypeError(
-                f"custom_vmap: the rule {source_of(rule)} must return a pair of the output of the "
-                "batch and of bools, True for each leaf of the output that has a batch axis (in "
-                f"front), got {tree_text(returned)}.")
-        result, out_batched = returned
-        outs, tree = flatten(result)
-        flags, flags_tree = flatten(out_batched)
-        if tree != flags_tree:
-            raise ValueError(
-                "structure of output value and output batching specification returned by custom "
-                f"vmap rule ({name}) do not match.\nOutput values: {tree}\nBatching spec: "
-                f"{flags_tree}"
-            )
-        if flat.out_tree != tree:
-            raise ValueError(
-                f"structure of output returned by custom vmap rule ({name}) does not "
-                f"match that of original custom-vmapped function.\nOriginal output: "
-                f"{flat.out_tree}\nRule output: {tree}"
-            )
-        if not all(map(is_valid_value, outs)):
-            raise_bad_result(f"the rule {source_of(rule)} of custom_vmap", tree, outs)
-        if any(batched):
-            return outs, flags
-        examples = [_example(name, i, x, aval, size)
-                    for i, (x, aval) in enumerate(zip(outs, out_avals, strict=True))]
-        return examples, [False] * len(examples)
-
-    return BatchingRule(rule, run, takes_points=takes_points)
-
-
-def _example(name: str, i: int, x: Array, aval: ShapedArray, size: int) -> Array:
-    """What each of the examples, which are alike, has of an output, whatever the rule says of its
-    axes."""
-    shape = get_aval(x).shape
-    if shape == aval.shape:
-        return x
-    if shape == (size, *aval.shape):
-        return broadcast_in_dim(x, shape, range(len(shape)))[0]
-    raise ValueError(
-        f"custom_vmap: the rule {name} was called for {size} examples of which none has a batch "
-        f"axis (a map over tangents or cotangents alone): expected shape {aval.shape} for output "
-        f"{i}, or {(size, *aval.shape)}, got {shape}. Have it return what the function does where "
-        "`in_batched` is all False.")

@@ -36,14 +36,8 @@ from pyjx.engine.types import TreeDef
 from pyjx.errors import UnexpectedTracerError
 from pyjx.guards import guard
 from pyjx.runtime.signature import leaf_names, parameters_of
-from pyjx.transforms.arguments import (
-    Cotangents,
-    CustomFun,
-    CustomFunction,
-    R,
-    check_callable,
-    short_types,
-)
+from pyjx.transforms.arguments import check_callable
+from pyjx.transforms.custom_jvp import Cotangents, CustomFun, CustomFunction, R, short_types
 from pyjx.tree_util import keystr, tree_flatten_with_path, tree_map
 
 # -- gradient accumulators -------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyjx.lazy import attach
 
 FAMILIES: dict[str, str] = {
-    "pyjx.viewer.document": "dot page show",
+    "pyjx.viewer.document": "page show",
+    "pyjx.viewer.graphs": "dot",
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

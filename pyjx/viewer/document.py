@@ -1,5 +1,4 @@
-"""The page: one HTML file that needs nothing else, with the program in it as compressed columns;
-and graphs: which function calls which and how often, and Graphviz's language.
+"""The page: one HTML file that needs nothing else, with the program in it as compressed columns.
 
 The page links the operations of each form to those of the others that come from the same operation
 of the user's.
@@ -14,7 +13,7 @@ import linecache
 import os
 import re
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from string import Template
@@ -22,14 +21,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyjx import configuration
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.records import Record
 from pyjx.core.trace import collector_paused
 from pyjx.runtime.jit import jit
 from pyjx.viewer import hlo as hlo_forms
 from pyjx.viewer import stablehlo as stablehlo_forms
+from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import Pass, changes, jaxpr_listing, passes
-from pyjx.viewer.listing import CLOSING, HEAD, OPERATION, UNKNOWN, Listing, Places, name_parts
+from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
 from pyjx.viewer.quantities import memory
 from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, lines_of, tables
 from pyjx.viewer.stablehlo import stablehlo_listing
@@ -37,214 +36,6 @@ from pyjx.viewer.stablehlo import stablehlo_listing
 if TYPE_CHECKING:
     from pyjx.runtime.budgets import Memory
 
-
-# -- graphs ----------------------------------------------------------------------------------------
-
-_NUMBER = re.compile(r"[.\d]+$")
-
-
-class CallGraph(Record):
-    """Functions, and bodies that run below a function. Alike ones of one caller are one node.
-
-    Attributes:
-      labels: the name of each node.
-      rows: the first row of each node.
-      counts: how many functions or bodies a node stands for.
-      flops, traffic: what they cost together.
-      edges: (caller, called, how many calls).
-    """
-
-    labels: list[str]
-    rows: list[int]
-    counts: list[int]
-    flops: list[float]
-    traffic: list[float]
-    edges: list[tuple[int, int, int]]
-
-
-def call_graph(listing: Listing) -> CallGraph:
-    """The graph of the functions of a listing."""
-    graph = _Graph(listing)
-    for head in listing.heads:
-        graph.node(("", head), listing.name[head], head)
-    for head in listing.heads:
-        graph.walk(head, head + 1, graph.ends[head])
-    return CallGraph(graph.labels, graph.rows, graph.counts, graph.flops, graph.traffic,
-                     [(a, b, n) for (a, b), n in graph.edges.items()])
-
-
-class _Graph:
-    def __init__(self, listing: Listing) -> None:
-        self.listing = listing
-        self.ends = listing.ends()
-        self.labels: list[str] = []
-        self.rows: list[int] = []
-        self.counts: list[int] = []
-        self.flops: list[float] = []
-        self.traffic: list[float] = []
-        self.edges: dict[tuple[int, int], int] = {}
-        self._known: dict[tuple[str, int], int] = {}
-        self._of_row: dict[int, int] = {}
-
-    def node(self, key: tuple[str, int], label: str, row: int) -> int:
-        """The node of a row: a function's own, or that of alike bodies below another one."""
-        number = self._known.get(key)
-        if number is None:
-            number = self._known[key] = len(self.labels)
-            self.labels.append(label)
-            self.rows.append(row)
-            self.counts.append(0)
-            self.flops.append(0.0)
-            self.traffic.append(0.0)
-        self._of_row[row] = number
-        self.counts[number] += 1
-        self.flops[number] += self.listing.flops[row]
-        self.traffic[number] += self.listing.traffic[row]
-        return number
-
-    def walk(self, caller: int, start: int, stop: int) -> None:
-        """Add what the rows between two others call."""
-        for row, has_body in self._running(start, stop):
-            inside = caller
-            if has_body:
-                label = self._label(row)
-                inside = row
-                parent = self._of_row[caller]
-                self._edge(parent, self.node((label, parent), label, row))
-                self.walk(row, row + 1, self.ends[row])
-            for head in self.listing.calls.get(row, ()):
-                self._edge(self._of_row[inside], self._of_row[head])
-
-    def _running(self, start: int, stop: int) -> Iterator[tuple[int, bool]]:
-        """The rows of some others, as deep as it needs, that call functions or run bodies."""
-        listing = self.listing
-        row = start
-        while row < stop:
-            runs = listing.kind[row] != HEAD and listing.bodies.get(row, (0.0, 0.0))[1] > 0
-            has_body = runs and self.ends[row] > row + 1
-            if has_body or row in listing.calls:
-                yield row, has_body
-            row = self.ends[row] if has_body else row + 1
-
-    def _label(self, row: int) -> str:
-        text = self.listing.text[row].removeprefix("ROOT ")
-        operation = self.listing.operation[row]
-        if text.startswith("%") and operation in ("call", "fusion"):
-            return _NUMBER.sub("", text[1:].partition(" ")[0]).strip("_") or operation
-        return operation.removeprefix("stablehlo.")
-
-    def _edge(self, caller: int, called: int) -> None:
-        self.edges[caller, called] = self.edges.get((caller, called), 0) + 1
-
-
-_LONGEST = 60  # characters of a label's line
-
-
-def dot(program: ClosedJaxpr | str, *, calls: bool = False) -> str:
-    """A program as a graph for Graphviz: operations, and an edge for each value that one reads.
-
-    Functions, and bodies of operations, are clusters.
-
-    Args:
-      program: a jaxpr, StableHLO text or HLO text.
-      calls: whether to show functions and which calls which instead.
-
-    >>> import pyjx as jax
-    >>> import pyjx.numpy as jnp
-    >>> print(dot(jax.make_jaxpr(lambda x: jnp.sin(x) * x)(1.0)))
-    digraph program {
-      rankdir=TB; node [shape=box, style=rounded, fontname="Helvetica", fontsize=10];
-      subgraph cluster_0 {
-        label="<lambda>"; fontname="Helvetica"; fontsize=11;
-        n0 [label="arguments", shape=plaintext];
-        n1 [label="sin\\nf32[]"];
-        n2 [label="mul\\nf32[]"];
-        n3 [label="results", shape=plaintext];
-      }
-      n0 -> n1;
-      n1 -> n2;
-      n0 -> n2;
-      n2 -> n3;
-    }
-    """
-    listing = _listing(program)
-    return _calls(listing) if calls else _operations(listing)
-
-
-def _listing(program: ClosedJaxpr | str) -> Listing:
-    if not isinstance(program, str):
-        return jaxpr_listing(program, Places())
-    listing = hlo_listing(program, Places(), "HLO") if program.lstrip().startswith("HloModule") \
-        else stablehlo_listing(program, Places())
-    if not listing.heads:
-        raise ValueError("dot: expected a jaxpr, StableHLO text or HLO text with at least one "
-                         f"function, got text that begins with {program[:60]!r}.")
-    return listing
-
-
-def _operations(listing: Listing) -> str:
-    lines = ["digraph program {",
-             '  rankdir=TB; node [shape=box, style=rounded, fontname="Helvetica", fontsize=10];']
-    ends = listing.ends()
-    for head in listing.heads:
-        lines += _cluster(listing, head, ends, "  ")
-    shown = _shown(listing)
-    for row, operands in enumerate(listing.operands):
-        lines += [f"  n{o} -> n{row};" for o in operands if row in shown and o in shown]
-    for row, heads in listing.calls.items():
-        lines += [f'  n{row} -> n{head} [style=dotted, label="calls"];' for head in heads]
-    return "\n".join([*lines, "}"])
-
-
-def _shown(listing: Listing) -> set[int]:
-    """The rows that are nodes."""
-    return {i for i, kind in enumerate(listing.kind) if kind != CLOSING or listing.operands[i]}
-
-
-def _cluster(listing: Listing, row: int, ends: list[int], pad: str) -> list[str]:
-    """A function, or an operation with bodies, and what is in it."""
-    name = listing.name[row] if listing.kind[row] == HEAD else listing.operation[row]
-    lines = [f"{pad}subgraph cluster_{row} {{",
-             f'{pad}  label={_quoted(name)}; fontname="Helvetica"; fontsize=11;',
-             _node(listing, row, pad + "  ")]
-    inner = row + 1
-    while inner < ends[row]:
-        if ends[inner] > inner + 1:
-            lines += _cluster(listing, inner, ends, pad + "  ")
-        elif listing.kind[inner] == OPERATION or listing.operands[inner]:
-            lines.append(_node(listing, inner, pad + "  "))
-        inner = ends[inner]
-    return [*lines, f"{pad}}}"]
-
-
-def _node(listing: Listing, row: int, pad: str) -> str:
-    kind = listing.kind[row]
-    if kind == OPERATION:
-        lines = [listing.operation[row], listing.shape[row]]
-        return f"{pad}n{row} [label={_quoted(*filter(None, lines))}];"
-    label = "results" if kind == CLOSING else "arguments"
-    return f'{pad}n{row} [label="{label}", shape=plaintext];'
-
-
-def _quoted(*lines: str) -> str:
-    cut = [line if len(line) <= _LONGEST else line[:_LONGEST - 1] + "…" for line in lines]
-    return '"' + "\\n".join([c.replace("\\", "\\\\").replace('"', '\\"') for c in cut]) + '"'
-
-
-def _calls(listing: Listing) -> str:
-    graph = call_graph(listing)
-    lines = ["digraph calls {",
-             '  rankdir=LR; node [shape=box, style=rounded, fontname="Helvetica", fontsize=10];']
-    for i, (label, count) in enumerate(zip(graph.labels, graph.counts, strict=True)):
-        alike = f" (x{count})" if count > 1 else ""
-        lines.append(f"  n{i} [label={_quoted(label + alike, f'{graph.flops[i]:.3g} FLOPs')}];")
-    for caller, called, times in graph.edges:
-        label = f' [label="x{times}"]' if times > 1 else ""
-        lines.append(f"  n{caller} -> n{called}{label};")
-    return "\n".join([*lines, "}"])
-
-
-# -- the page --------------------------------------------------------------------------------------
 
 _Key = TypeVar("_Key", bound=Hashable)
 

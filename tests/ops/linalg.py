@@ -13,9 +13,8 @@ import scipy.linalg as sl
 import pyjx.numpy as jnp
 from pyjx.lax import linalg
 from pyjx.lax.linalg.determinants import det_p, factors_with_rank_p, slogdet_p
-from pyjx.lax.linalg.general_systems import solve
+from pyjx.lax.linalg.general_systems import getrf_p, solve
 from pyjx.lax.linalg.reflectors import geqp3_p, geqrf_p
-from pyjx.lax.linalg.triangular import getrf_p
 from tests.op_table import Sample
 from tests.ops.reductions import complexes, floats
 

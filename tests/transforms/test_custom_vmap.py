@@ -4,8 +4,8 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.custom_batching import sequential_vmap
-from pyjx.transforms.custom_jvp import custom_vmap
-from pyjx.transforms.linearize import linear_call
+from pyjx.transforms.custom_gradient import linear_call
+from pyjx.transforms.vmap import custom_vmap
 
 V = np.float32([0.0, 1.0, 2.0])
 

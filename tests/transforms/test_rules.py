@@ -15,7 +15,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.custom_batching import custom_vmap, sequential_vmap
 from pyjx.custom_derivatives import SymbolicZero
 from pyjx.engine import rules
-from pyjx.transforms.linearize import linear_call
+from pyjx.transforms.custom_gradient import linear_call
 
 WS = np.float32([0.3, -0.7, 1.1])
 POINT = np.float32(0.6)

@@ -8,7 +8,8 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration
-from pyjx.viewer.document import call_graph, groups, signature
+from pyjx.viewer.document import groups, signature
+from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.hlo import FREE, hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import HEAD, UNKNOWN, Listing, Places

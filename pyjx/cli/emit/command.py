@@ -1,10 +1,12 @@
-"""The command itself: from the options to the exit status."""
+"""The command itself, from the options to the exit status; and again whenever a source changes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -36,11 +38,8 @@ from pyjx.cli.emit.writing import clean_up
 from pyjx.core import frames
 from pyjx.inspect.platforms import Platform, UnavailableError, platform
 from pyjx.inspect.program import Program, TracedProgram, UnsupportedError, read, trace
-from pyjx.lazy import deferred
 from pyjx.states import states
 from pyjx.tree_util import tree_leaves
-
-watching = deferred("pyjx.cli.emit.reports")
 
 
 def interruptible(work: Callable[[], Any]) -> Any:
@@ -100,7 +99,7 @@ def run(options: Options, started: float) -> int:
     imported = time.perf_counter() - started
     try:
         if options.watch:
-            return int(watching.watch(options))
+            return watch(options)
         with _settings(options):
             return _run(options, imported)
     except Exception as error:
@@ -165,7 +164,9 @@ def _run(options: Options, imported: float) -> int:
     if options.expect is not None:
         return reports.expect(options, form(program, options.emit[0].kind, options))
     status = _emit_all(options, program, outputs)
-    return max(status, reports.report(options, program))
+    status = max(status, reports.report(options, program))
+    tell_files()
+    return status
 
 
 def program_for(options: Options, specs: Sequence[str] | None = None) -> Program:
@@ -421,3 +422,73 @@ def compiled(program: Program) -> Any:
     except Exception as error:
         raise CommandError(f"XLA refuses {program.name} for {program.platform}: {of_xla(error)}",
                            XLA) from error
+
+
+# -- watching --------------------------------------------------------------------------------------
+
+_SECONDS = 0.3  # between two looks
+FILES = "PYJX_EMIT_HLO_FILES"  # where a process says which files it read
+
+
+def watch(options: Options) -> int:
+    """Run the command in processes of its own, one after each change, until a Ctrl-C."""
+    words = [w for w in options.argv if w != "--watch"]
+    with tempfile.TemporaryDirectory(prefix="emit-hlo-") as folder:
+        said = os.path.join(folder, "files")
+        env = {**os.environ, FILES: said}
+        # Before each run: a change while it goes on counts, too.
+        known = _file_times(_named(options))
+        while True:
+            subprocess.run([sys.executable, "-m", "emit_hlo", *words], env=env)
+            watched = _read(said) or _named(options)
+            if not watched:
+                return 2
+            found = _file_times(watched)
+            if not options.quiet:
+                sys.stderr.write(f"emit-hlo: watching {len(watched)} files\n")
+            changed = any([known.get(path, at) != at for path, at in found.items()])
+            while not changed:
+                time.sleep(_SECONDS)
+                changed = _file_times(watched) != found
+            known = _file_times(watched)
+
+
+def _read(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return [line for line in file.read().split("\n") if line]
+    except OSError:
+        return []
+
+
+def _named(options: Options) -> list[str]:
+    """The file of the command line, where the program could not be imported."""
+    target = options.target or ""
+    place = target if os.path.isfile(target) else target.rpartition(":")[0]
+    return [place] if os.path.isfile(place) else []
+
+
+def _file_times(paths: list[str]) -> dict[str, int]:
+    times = {}
+    for path in map(os.path.abspath, paths):
+        try:
+            times[path] = os.stat(path).st_mtime_ns
+        except OSError:  # an editor is replacing it
+            times[path] = 0
+    return times
+
+
+def tell_files() -> None:
+    """Say which of the user's files this process has read, if it is watched for that."""
+    place = os.environ.get(FILES)
+    if not place:
+        return
+    found = []
+    installed = (os.path.dirname(os.__file__), f"{os.sep}site-packages{os.sep}")
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        if path and os.path.isfile(path) and not path.startswith(installed[0]) \
+                and installed[1] not in path:
+            found.append(os.path.abspath(path))
+    with open(place, "w", encoding="utf-8") as file:
+        file.write("\n".join(sorted(set(found))))

@@ -1,6 +1,4 @@
-"""What is said beside the program: counts, times, bounds, passes, results, differences; and all of
-it again whenever a source file changes.
-"""
+"""What is said beside the program: counts, times, bounds, passes, results, differences."""
 
 from __future__ import annotations
 
@@ -9,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import webbrowser
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,12 +28,11 @@ from pyjx.runtime.abstract import ShapeDtypeStruct
 # -- counts, times, bounds -------------------------------------------------------------------------
 
 running = deferred("pyjx.inspect.running")  # with the interpreters
-measuring = deferred("pyjx.inspect.running")
 deviations = deferred("pyjx.inspect.deviations")
 finding = deferred("pyjx.inspect.finding")
 reducing = deferred("pyjx.inspect.reducing")
 straight = deferred("pyjx.inspect.straight")
-rewriting = deferred("pyjx.viewer.jaxprs")
+jaxprs = deferred("pyjx.viewer.jaxprs")
 
 _PASSES = 12  # of XLA's are shown
 _OPERATIONS = 16  # of those that were measured
@@ -57,7 +53,6 @@ def report(options: Options, program: Program) -> int:
         status = _run(options, program)
     if options.time:
         _times(program)
-    tell_files()
     return status
 
 
@@ -105,7 +100,7 @@ def _roofline(program: Program, text: str) -> None:
 
 def _passes(options: Options, program: Program) -> None:
     assert options.passes is not None
-    for step in rewriting.passes(program.jaxpr, program.platform.name):
+    for step in jaxprs.passes(program.jaxpr, program.platform.name):
         if step.name not in options.passes:
             continue
         before, after = str(step.before), str(step.after)
@@ -213,7 +208,7 @@ def measure(options: Options, program: Program) -> None:
         return
     runs = options.run
     try:
-        measured = measuring.measure(program, _values(program), runs)
+        measured = running.measure(program, _values(program), runs)
     except UnsupportedError as error:
         _tell(f"no times of operations: {error}")
         return
@@ -401,73 +396,3 @@ def _git(folder: str, *words: str, refusal: str) -> str:
     if done.returncode:
         raise CommandError(refusal)
     return done.stdout.strip()
-
-
-# -- watching --------------------------------------------------------------------------------------
-
-_SECONDS = 0.3  # between two looks
-FILES = "PYJX_EMIT_HLO_FILES"  # where a process says which files it read
-
-
-def watch(options: Options) -> int:
-    """Run the command in processes of its own, one after each change, until a Ctrl-C."""
-    words = [w for w in options.argv if w != "--watch"]
-    with tempfile.TemporaryDirectory(prefix="emit-hlo-") as folder:
-        said = os.path.join(folder, "files")
-        env = {**os.environ, FILES: said}
-        # Before each run: a change while it goes on counts, too.
-        known = _file_times(_named(options))
-        while True:
-            subprocess.run([sys.executable, "-m", "emit_hlo", *words], env=env)
-            watched = _read(said) or _named(options)
-            if not watched:
-                return 2
-            found = _file_times(watched)
-            if not options.quiet:
-                sys.stderr.write(f"emit-hlo: watching {len(watched)} files\n")
-            changed = any([known.get(path, at) != at for path, at in found.items()])
-            while not changed:
-                time.sleep(_SECONDS)
-                changed = _file_times(watched) != found
-            known = _file_times(watched)
-
-
-def _read(path: str) -> list[str]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return [line for line in file.read().split("\n") if line]
-    except OSError:
-        return []
-
-
-def _named(options: Options) -> list[str]:
-    """The file of the command line, where the program could not be imported."""
-    target = options.target or ""
-    place = target if os.path.isfile(target) else target.rpartition(":")[0]
-    return [place] if os.path.isfile(place) else []
-
-
-def _file_times(paths: list[str]) -> dict[str, int]:
-    times = {}
-    for path in map(os.path.abspath, paths):
-        try:
-            times[path] = os.stat(path).st_mtime_ns
-        except OSError:  # an editor is replacing it
-            times[path] = 0
-    return times
-
-
-def tell_files() -> None:
-    """Say which of the user's files this process has read, if it is watched for that."""
-    place = os.environ.get(FILES)
-    if not place:
-        return
-    found = []
-    installed = (os.path.dirname(os.__file__), f"{os.sep}site-packages{os.sep}")
-    for module in list(sys.modules.values()):
-        path = getattr(module, "__file__", None)
-        if path and os.path.isfile(path) and not path.startswith(installed[0]) \
-                and installed[1] not in path:
-            found.append(os.path.abspath(path))
-    with open(place, "w", encoding="utf-8") as file:
-        file.write("\n".join(sorted(set(found))))

@@ -337,8 +337,6 @@ class Checked(Record):
         return found(outs[:n], self.sites), list(outs[n:])
 
 
-# -- what is checked -------------------------------------------------------------------------------
-
 # -- conditions of the user ------------------------------------------------------------------------
 
 

@@ -4,10 +4,6 @@ from pyjx.lax.linalg.triangular import cholesky as cholesky
 from pyjx.lax.linalg.triangular import cholesky_p as cholesky_p
 from pyjx.lax.linalg.triangular import cholesky_update as cholesky_update
 from pyjx.lax.linalg.triangular import cholesky_update_p as cholesky_update_p
-from pyjx.lax.linalg.triangular import lu as lu
-from pyjx.lax.linalg.triangular import lu_p as lu_p
-from pyjx.lax.linalg.triangular import lu_pivots_to_permutation as lu_pivots_to_permutation
-from pyjx.lax.linalg.triangular import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
 from pyjx.lax.linalg.triangular import symmetric_product as symmetric_product
 from pyjx.lax.linalg.triangular import symmetric_product_p as symmetric_product_p
 from pyjx.lax.linalg.triangular import triangular_solve as triangular_solve
@@ -34,6 +30,10 @@ from pyjx.lax.linalg.reflectors import ormqr as ormqr
 from pyjx.lax.linalg.reflectors import ormqr_p as ormqr_p
 from pyjx.lax.linalg.reflectors import qr as qr
 from pyjx.lax.linalg.reflectors import qr_p as qr_p
+from pyjx.lax.linalg.general_systems import lu as lu
+from pyjx.lax.linalg.general_systems import lu_p as lu_p
+from pyjx.lax.linalg.general_systems import lu_pivots_to_permutation as lu_pivots_to_permutation
+from pyjx.lax.linalg.general_systems import lu_pivots_to_permutation_p as lu_pivots_to_permutation_p
 from pyjx.lax.linalg.general_systems import tridiagonal_solve as tridiagonal_solve
 from pyjx.lax.linalg.general_systems import tridiagonal_solve_p as tridiagonal_solve_p
 
@@ -42,10 +42,6 @@ __all__ = [
     "cholesky_p",
     "cholesky_update",
     "cholesky_update_p",
-    "lu",
-    "lu_p",
-    "lu_pivots_to_permutation",
-    "lu_pivots_to_permutation_p",
     "symmetric_product",
     "symmetric_product_p",
     "triangular_solve",
@@ -72,6 +68,10 @@ __all__ = [
     "ormqr_p",
     "qr",
     "qr_p",
+    "lu",
+    "lu_p",
+    "lu_pivots_to_permutation",
+    "lu_pivots_to_permutation_p",
     "tridiagonal_solve",
     "tridiagonal_solve_p",
 ]

@@ -17,7 +17,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangent, Tangents, Value, Values
-from pyjx.lax.linalg.general_systems import solve
+from pyjx.lax.linalg.general_systems import lu, solve
 from pyjx.lax.linalg.matrices import (
     batch_leading,
     check_operands,
@@ -31,7 +31,7 @@ from pyjx.lax.linalg.matrices import (
     typed_real,
 )
 from pyjx.lax.linalg.reflectors import geqrf_p
-from pyjx.lax.linalg.triangular import lu, triangular_solve
+from pyjx.lax.linalg.triangular import triangular_solve
 from pyjx.transforms.custom_jvp import custom_jvp
 
 

@@ -160,8 +160,6 @@ def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True,
         enable_eigvec_derivs=bool(enable_eigvec_derivs), implementation=implementation))
 
 
-# -- unitary similarity ----------------------------------------------------------------------------
-
 # -- schur -----------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from pyjx.engine.primitives import cast
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangents, Value, Values
 from pyjx.lax.common import operand
-from pyjx.lax.linalg.general_systems import solve
+from pyjx.lax.linalg.general_systems import lu, solve
 from pyjx.lax.linalg.matrices import (
     adjoint,
     batch_leading,
@@ -37,7 +37,7 @@ from pyjx.lax.linalg.matrices import (
     upper_triangle,
     weak_as_operands,
 )
-from pyjx.lax.linalg.triangular import lu, triangular_solve
+from pyjx.lax.linalg.triangular import triangular_solve
 
 _INT = np.dtype(np.int32)
 

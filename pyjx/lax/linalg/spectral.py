@@ -241,8 +241,6 @@ def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True,
             lax.slice_in_dim(w, start, end, axis=axis - 1))
 
 
-# -- singular values -------------------------------------------------------------------------------
-
 # -- the polar decomposition -----------------------------------------------------------------------
 
 # Weights up to this one are for the step by the Cholesky decomposition, which is cheaper.

@@ -35,8 +35,6 @@ from pyjx.numpy.promotion import convert
 from pyjx.scipy.linalg.operands import array, arrays, as_complex, stretched, wide_array
 from pyjx.transforms.custom_jvp import custom_jvp
 
-# -- factors ---------------------------------------------------------------------------------------
-
 # -- Cholesky --------------------------------------------------------------------------------------
 
 

@@ -51,8 +51,6 @@ from pyjx.tree_util import tree_leaves, tree_map
 # Vectors of a TPU have eight rows of 128 lanes. A number for each row of a block lies in 128 equal
 # lanes, and one for each column in eight equal rows; kernels read the first of them.
 
-# -- blocks ----------------------------------------------------------------------------------------
-
 LANES = 128
 SUBLANES = 8
 # What is added to the score of a key that a query does not see: it leaves no other bit of it.
@@ -315,7 +313,7 @@ def attention(how: How, given: Inputs) -> tuple[Array, Array | None]:
     return _program(how, alike)  # type: ignore[no-any-return]
 
 
-# -- blocks ----------------------------------------------------------------------------------------
+# -- blocks of a call ------------------------------------------------------------------------------
 
 
 class _Rows(Record):
