@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx import lax
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from pyjx.core.lifetimes import jaxprs_of
 from pyjx.core.primitive import Primitive
 from pyjx.lax.collectives import psum_invariant_p
 from pyjx.lax.exchanges import reduce_scatter_p
@@ -142,11 +143,6 @@ def register_standard_roofline(prim: Primitive) -> None:
     rooflines[prim] = lambda ctx, *args, **params: RooflineResult.zeros()
 
 
-# One operation, though they hold the program that they combine values by.
-_COMBINING = (lax.reduce_p, lax.reduce_window_p, lax.scatter_p, lax.scatter_add_p,
-              lax.scatter_sub_p, lax.scatter_mul_p, lax.scatter_min_p, lax.scatter_max_p)
-
-
 def _of_equation(eqn: JaxprEqn, mesh: Mesh | AbstractMesh | None, pins: tuple[bool, bool]
                 ) -> RooflineResult:
     rule = rooflines.get(eqn.primitive)
@@ -157,13 +153,15 @@ def _of_equation(eqn: JaxprEqn, mesh: Mesh | AbstractMesh | None, pins: tuple[bo
             jaxpr_eqn_ctx=eqn.ctx, mesh=mesh, pin_lhs_in_vmem=pins[0],
             pin_rhs_in_vmem=pins[1])
         return rule(ctx, *map(RooflineShape.from_aval, ctx.avals_in), **eqn.params)
-    programs = list(jaxprs_in_params(eqn.params))
-    if programs and eqn.primitive not in _COMBINING:
-        inner = [_of_program(p, eqn.params.get("mesh", mesh), pins) for p in programs]
-        if eqn.primitive is lax.cond_p:
-            return max(inner, key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
-        total = sum(inner, RooflineResult.zeros())
-        return total.times(int(eqn.params.get("length", 1)))
+    programs, holder = jaxprs_of(eqn), eqn.primitive.holder
+    if programs:
+        asked = () if holder.held is None else holder.conditions(eqn.params)
+        of_held, of_asked = [
+            [_of_program(p.jaxpr, eqn.params.get("mesh", mesh), pins) for p in held]
+            for held in (programs, asked)]
+        dearest = max(of_held, key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
+        runs = 1 if "mesh" in eqn.params else holder.times(eqn.params) or 1  # on one device
+        return sum(of_asked, dearest.times(runs))
     if eqn.primitive in _LINKS:
         return _of_collective(eqn, mesh)
     return _of_operation(eqn, pins)
@@ -262,17 +260,12 @@ def _of_program(jaxpr: Jaxpr, mesh: Mesh | AbstractMesh | None, pins: tuple[bool
 def _peak(jaxpr: Jaxpr) -> int:
     """The most bytes of values that are alive at once; what is read the last time gives its memory
     to results."""
-    last = {v: len(jaxpr.eqns) for v in jaxpr.outvars if isinstance(v, Var)}
-    for i in range(len(jaxpr.eqns) - 1, -1, -1):
-        for v in jaxpr.eqns[i].invars:
-            if isinstance(v, Var):
-                last.setdefault(v, i)
-    alive = {v: int(bytes_of(v.aval)) for v in jaxpr.all_invars}
-    peak = sum(alive.values())
-    for i, eqn in enumerate(jaxpr.eqns):
-        alive = {v: n for v, n in alive.items() if last.get(v, -1) > i}
-        alive.update({v: int(bytes_of(v.aval)) for v in eqn.outvars if v in last})
-        peak = max(peak, sum(alive.values()))
+    alive = peak = sum([int(bytes_of(v.aval)) for v in jaxpr.all_invars])
+    for eqn, ends in zip(jaxpr.eqns, jaxpr.last_uses(), strict=True):
+        unread = {*eqn.outvars} & {*ends}
+        alive += sum([int(bytes_of(v.aval)) for v in eqn.outvars if v not in unread])
+        alive -= sum([int(bytes_of(v.aval)) for v in ends if v not in unread])
+        peak = max(peak, alive)
     return peak
 
 
