@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from lowering import rules
 from lowering.builder import Block, in_avals, out_aval
-from lowering.rules import Emit, rule
+from lowering.rules import Emit
 from lowering.types import tensor_type
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
+
+rule = partial(rules.rule, elementwise=True)
 
 _UNARY = {
     "ceil": "ceil", "clz": "count_leading_zeros", "exp": "exponential",

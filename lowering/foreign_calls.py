@@ -6,20 +6,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from lowering import rules
 from lowering.builder import Block, in_avals, out_aval
 from lowering.locations import Locations
 from lowering.manual import free_axes, on_first_along
 from lowering.module import HostCall, HostTransfers, Inspection
-from lowering.rules import rule
 from lowering.shardings import sharding_text, whole_along
 from lowering.types import tensor_type, with_symbols
 from pyjx.core.avals import ShapedArray, abstract_token
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.meshes import AbstractMesh
+
+rule = partial(rules.rule, foreign=True)
 
 # -- foreign functions, exported programs, products of sparse matrices -----------------------------
 

@@ -10,14 +10,17 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import lowering.kernel_values  # noqa: F401 -- whose rules kernels need
+from lowering import rules
 from lowering.builder import Block, in_avals
 from lowering.kernels import INT, Kernel, held, is_float, kernel_rule, space_of, type_of, vector_of
-from lowering.rules import rule
 from pyjx.core.avals import AbstractRef
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+
+rule = partial(rules.rule, foreign=True)
 
 # -- references ------------------------------------------------------------------------------------
 

@@ -19,10 +19,6 @@ _FAMILIES = (
 )
 # Those of one platform load with the first program for it.
 _OF_PLATFORM = {**dict.fromkeys(("cpu", "cuda", "rocm"), "linalg.libraries"), "tpu": "mosaic"}
-# Those whose operations are calls of functions that are not XLA's.
-_FOREIGN = ("foreign_calls", *_OF_PLATFORM.values())
-# Those of which XLA's CPU compiler puts nothing into a kernel with other operations.
-_APART = ("convolution", "fourier", "sorting")
 
 
 class LoweringRule:
@@ -30,21 +26,22 @@ class LoweringRule:
 
     `emit` is `(block, eqn, *operands) -> name`, or a sequence of names for primitives with several
     results, where `operands` are the SSA names of the equation's operands. With `widens` the
-    operands of rank 0 have been brought to the shape of the result. What is `foreign` may be a call
-    of a foreign function, which has its operands' layouts fixed. No kernel of a CPU holds what is
+    operands of rank 0 have been brought to the shape of the result. What is `elementwise` makes
+    each element of operands' elements at the same place. What is `foreign` may be a call of a
+    foreign function, which has its operands' layouts fixed. No kernel of a CPU holds what is
     `apart` together with other operations.
     """
 
     __slots__ = ("apart", "elementwise", "emit", "foreign", "platform", "widens")
 
-    def __init__(self, emit: Emit, platform: str | None, widens: bool) -> None:
+    def __init__(self, emit: Emit, platform: str | None, widens: bool, elementwise: bool,
+                 foreign: bool, apart: bool) -> None:
         self.emit = emit
         self.platform = platform
         self.widens = widens
-        family = emit.__module__.removeprefix("lowering.")
-        self.elementwise = family == "elementwise"
-        self.foreign = family in _FOREIGN or not _is_own(emit)
-        self.apart = self.foreign or family in _APART
+        self.elementwise = elementwise
+        self.foreign = foreign or not _is_own(emit)  # nobody knows what users' rules write
+        self.apart = self.foreign or apart
 
 
 def _is_own(emit: Emit) -> bool:
@@ -82,9 +79,11 @@ def without_gpu_kernels(names: Collection[str]) -> None:
     _without_gpu_kernels.update(names)
 
 
-def rule(*names: str, platform: str | Sequence[str] | None = None, widens: bool = False
+def rule(*names: str, platform: str | Sequence[str] | None = None, widens: bool = False,
+         elementwise: bool = False, foreign: bool = False, apart: bool = False
          ) -> Callable[[Emit], Emit]:
     """Declare the lowering of the primitives with these names, on a platform, several, or all.
+    `LoweringRule` tells of the options.
 
     A rule for one platform goes before one for all; a primitive without a rule for a platform is
     decomposed there.
@@ -99,7 +98,7 @@ def rule(*names: str, platform: str | Sequence[str] | None = None, widens: bool 
     def register(emit: Emit) -> Emit:
         for p in platforms:
             for name in names:
-                _register(name, p, LoweringRule(emit, p, widens))
+                _register(name, p, LoweringRule(emit, p, widens, elementwise, foreign, apart))
         return emit
 
     return register

@@ -9,17 +9,20 @@ the same bits (NaNs, signs of zeros) as a stable sort of the operands themselves
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from lowering import rules
 from lowering.builder import Block
-from lowering.rules import rule
 from lowering.shapes import reshape
 from lowering.types import int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
+
+rule = partial(rules.rule, apart=True)
 
 _INTS = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 

@@ -5,10 +5,12 @@ which map over the leading axes. Those of GPUs overwrite their first operand.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from lowering import rules
 from lowering.builder import Block, in_avals
 from lowering.linalg.expanders import (
     INT,
@@ -25,11 +27,12 @@ from lowering.linalg.expanders import (
     triangle,
     triangular_solve,
 )
-from lowering.rules import rule
 from lowering.shapes import pad
 from pyjx.core.avals import ShapedArray
 from pyjx.core.integers import min_dim
 from pyjx.core.jaxpr import JaxprEqn
+
+rule = partial(rules.rule, foreign=True)
 
 _PREFIX = {np.dtype(np.float32): "s", np.dtype(np.float64): "d", np.dtype(np.complex64): "c",
            np.dtype(np.complex128): "z"}
