@@ -1,4 +1,4 @@
-"""Calls of what is no program: of foreign functions, exported programs, jaxlib's products of sparse
+"""Calls of what is no jaxpr: foreign functions, exported programs, jaxlib's products of sparse
 matrices, and Python functions on the host.
 """
 

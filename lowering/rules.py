@@ -13,7 +13,7 @@ PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 # The modules that hold the rules, those first that most programs need: they load in this order,
 # until what is asked for is among them.
 _FAMILIES = (
-    "elementwise", "shapes", "reductions", "calls", "contractions", "indexing",
+    "elementwise", "shapes", "reductions", "calls", "contractions", "indexing", "loops",
     "random_bits", "sorting", "shardings", "convolution", "fourier", "linalg.expanders",
     "foreign_calls", "manual",
 )

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from lowering.calls import branch_of
+from lowering.loops import branch_of
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike

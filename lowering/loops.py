@@ -1,0 +1,189 @@
+"""Loops, and one of several programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lowering.builder import Block, in_avals, out_aval
+from lowering.locations import Scope
+from lowering.module import write_in_place
+from lowering.rules import rule
+from lowering.types import tensor_type, tensor_types
+from pyjx.core.avals import ShapedArray
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+
+# -- loops -----------------------------------------------------------------------------------------
+
+
+@rule("while")
+def _while(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    params = eqn.params
+    n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+    cond_consts, body_consts = operands[:n_cond], operands[n_cond:n_cond + n_body]
+    init, avals = operands[n_cond + n_body:], in_avals(eqn)[n_cond + n_body:]
+    if not init:
+        return []
+    count = len(init)
+    result = b.name()
+    state = [b.name() for _ in init]
+    pairs = ", ".join([f"{s} = {x}" for s, x in zip(state, init, strict=True)])
+    head = f"{result}:{count}" if count > 1 else result
+    b.opening(f"{head} = stablehlo.while({pairs}) : {tensor_types(avals)} cond {{")
+    _region(b, params["cond_jaxpr"], [*cond_consts, *state], b.scope.inside(eqn, "while/cond"))
+    b.opening("} do {")
+    _region(b, params["body_jaxpr"], [*body_consts, *state], b.scope.inside(eqn, "while/body"))
+    b.raw("}")
+    return [f"{result}#{i}" for i in range(count)] if count > 1 else [result]
+
+
+@rule("scan")
+def _scan(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
+    """A while loop over (index, carry, stacked results), which reads the other operands from around
+    it. What `unroll` leaves over comes after the loop."""
+    params = eqn.params
+    avals, first, n = in_avals(eqn), params["num_consts"], params["num_carry"]
+    length, unroll = params["length"], params["unroll"]
+    body = _Body(b, params, operands, avals)
+    init = [*operands[first:first + n], *[_zeros(b, v.aval) for v in eqn.outvars[n:]]]
+    if not length:
+        return init
+    turns = length // unroll
+    if turns == 1:
+        turns = 0  # the whole scan is unrolled
+    state = [b.constant(0, _INDEX), *init]
+    if turns:
+        types = tensor_types([_INDEX, *[v.aval for v in eqn.outvars]])
+        names = [b.name() for _ in state]
+        pairs = ", ".join([f"{s} = {x}" for s, x in zip(names, state, strict=True)])
+        result = b.name()
+        b.opening(f"{result}:{len(state)} = stablehlo.while({pairs}) : {types} cond {{")
+        with b.region(scope=b.scope.inside(eqn, "while/cond")):
+            end = b.constant(turns * unroll, _INDEX)
+            b.raw(f"stablehlo.return {b.compare('LT', names[0], end, _INDEX)} : tensor<i1>")
+        b.opening("} do {")
+        with b.region(scope=b.scope.inside(eqn, "while/body")):
+            outs = body.repeated(unroll, names)
+            b.raw(f"stablehlo.return {', '.join(outs)} : {types}")
+        b.raw("}")
+        state = [f"{result}#{i}" for i in range(len(state))]
+    return body.repeated(length - turns * unroll, state)[1:]
+
+
+_INDEX = ShapedArray((), np.dtype(np.int32))
+
+
+def _zeros(b: Block, aval: ShapedArray) -> str:
+    return b.constant(0, aval)
+
+
+class _Body:
+    """The body of a scan, written where it is wanted."""
+
+    def __init__(self, b: Block, params: dict[str, Any], operands: Sequence[str],
+                 avals: Sequence[ShapedArray]) -> None:
+        self.b = b
+        self.params = params
+        first = params["num_consts"]
+        self.consts = operands[:first]
+        past = first + params["num_carry"]
+        self.xs = list(zip(operands[past:], avals[past:], strict=True))
+
+    def repeated(self, times: int, state: Sequence[str]) -> list[str]:
+        """The state after so many iterations."""
+        now = list(state)
+        for _ in range(times):
+            now = self._once(*now)
+        return now
+
+    def _once(self, index: str, *state: str) -> list[str]:
+        b, params = self.b, self.params
+        n = params["num_carry"]
+        place = index
+        if params["reverse"]:
+            last = b.constant(params["length"] - 1, _INDEX)
+            place = b.binary("stablehlo.subtract", last, index, _INDEX)
+        outs = write_in_place(
+            b, params["jaxpr"],
+            [*self.consts, *state[:n], *[self._element(x, aval, place) for x, aval in self.xs]])
+        ys = [self._stored(stack, y, aval, place) for stack, y, aval in zip(
+            state[n:], outs[n:], params["jaxpr"].out_avals[n:], strict=True)]
+        return [b.binary("stablehlo.add", index, b.constant(1, _INDEX), _INDEX), *outs[:n], *ys]
+
+    def _element(self, x: str, aval: ShapedArray, place: str) -> str:
+        row = aval.update(shape=(1, *aval.shape[1:]))
+        sizes = ", ".join(map(str, row.shape))
+        part = self.b.line(
+            f"stablehlo.dynamic_slice {x}, {self._starts(place, aval)}, sizes = [{sizes}] : "
+            f"({tensor_type(aval)}{', tensor<i32>' * aval.ndim}) -> {tensor_type(row)}")
+        return self._reshaped(part, row, aval.update(shape=aval.shape[1:]))
+
+    def _stored(self, stack: str, y: str, aval: ShapedArray, place: str) -> str:
+        row = aval.update(shape=(1, *aval.shape))
+        stacked = aval.update(shape=(self.params["length"], *aval.shape))
+        part = self._reshaped(y, aval, row)
+        return self.b.line(
+            f"stablehlo.dynamic_update_slice {stack}, {part}, {self._starts(place, stacked)} : "
+            f"({tensor_type(stacked)}, {tensor_type(row)}{', tensor<i32>' * stacked.ndim}) -> "
+            f"{tensor_type(stacked)}")
+
+    def _starts(self, place: str, aval: ShapedArray) -> str:
+        zero = self.b.constant(0, _INDEX)
+        return ", ".join([place, *[zero] * (aval.ndim - 1)])
+
+    def _reshaped(self, x: str, before: ShapedArray, after: ShapedArray) -> str:
+        return self.b.line(
+            f"stablehlo.reshape {x} : ({tensor_type(before)}) -> {tensor_type(after)}")
+
+
+def _region(b: Block, closed: ClosedJaxpr, operands: Sequence[str], scope: Scope) -> None:
+    with b.region(scope=scope):
+        outs = write_in_place(b, closed, operands)
+        b.raw(f"stablehlo.return {', '.join(outs)} : {tensor_types(closed.out_avals)}")
+
+
+# -- one of several programs -----------------------------------------------------------------------
+
+
+def branch_of(platforms: Sequence[tuple[str, ...] | None], platform: str) -> int:
+    """Which of the branches serves a platform, from those of each; None stands for all others.
+
+    Raises:
+      NotImplementedError: none does.
+    """
+    for i, own in enumerate(platforms):
+        if own is None or platform in own:
+            return i
+    raise NotImplementedError(
+        f"MLIR translation rule for primitive 'platform_index(platforms={tuple(platforms)})' not "
+        f"found for platform {platform}: platform_dependent has no branch for it. Give it one, "
+        "or a default.")
+
+
+@rule("platform_index")
+def _platform_index(b: Block, eqn: JaxprEqn) -> str:
+    return b.constant(branch_of(eqn.params["platforms"], b.module.platform), out_aval(eqn))
+
+
+@rule("cond")
+def _cond(b: Block, eqn: JaxprEqn, index: str, *operands: str) -> list[str]:
+    branches = eqn.params["branches"]
+    platforms = eqn.params.get("branches_platforms")
+    if platforms is not None:
+        return write_in_place(b, branches[branch_of(platforms, b.module.platform)], operands)
+    count = len(eqn.outvars)
+    out_types = tensor_types([v.aval for v in eqn.outvars])
+    result = b.name()
+    head = f"{result}:{count} = " if count > 1 else f"{result} = " if count else ""
+    b.opening(f'{head}"stablehlo.case"({index}) ({{')
+    for i, branch in enumerate(branches):
+        if i:
+            b.opening("}, {")
+        with b.region(scope=b.scope.inside(eqn, f"cond/branch_{i}_fun")):
+            outs = write_in_place(b, branch, operands)
+            values = f" {', '.join(outs)} : {out_types}" if outs else ""
+            b.raw(f"stablehlo.return{values}")
+    b.raw(f"}}) : ({tensor_type(eqn.invars[0].aval)}) -> ({out_types})")
+    return [f"{result}#{i}" for i in range(count)] if count > 1 else [result] * count
