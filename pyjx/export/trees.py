@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pyjx import jaxlib_pytrees
+from pyjx.core.prefixes import structure_differences
 from pyjx.engine.types import TreeDef
 from pyjx.tree_util import (
     default_registry,
@@ -234,31 +235,9 @@ def paths_of(in_tree: TreeDef) -> list[str]:
     return paths
 
 
-def tree_differences(exported: Any, given: Any) -> str:
-    """Where the tree of a call differs from the one that was exported."""
-    lines: list[str] = []
-    for which, expected, found in zip(("args", "kwargs"), exported.children(), given.children(),
-                                      strict=True):
-        _compare(which, expected, found, lines)
-    return "\n".join(lines)
-
-
-def _compare(path: str, expected: Any, given: Any, lines: list[str]) -> None:
-    if expected == given:
-        return
-    one, other = expected.node_data(), given.node_data()
-    kinds = [("a pytree leaf" if d is None else f"a {d[0].__name__}") for d in (one, other)]
-    sizes = [len(t.children()) for t in (expected, given)]
-    if one is None or other is None or one[0] is not other[0]:
-        lines.append(f"   - {path} is {kinds[1]} in the invocation and {kinds[0]} when exported, "
-                     "so their Python types differ.")
-    elif sizes[0] != sizes[1]:
-        lines.append(f"   - {path} is {kinds[1]} of length {sizes[1]} in the invocation and "
-                     f"{kinds[0]} of length {sizes[0]} when exported, so the lengths do not match.")
-    elif one[1] != other[1]:
-        lines.append(f"   - {path} is {kinds[1]} with {other[1]} in the invocation and with "
-                     f"{one[1]} when exported, so the auxiliary data differ.")
-    else:
-        for i, pair in enumerate(zip(expected.children(), given.children(), strict=True)):
-            key = f"[{one[1][i]!r}]" if one[0] is dict else f"[{i}]"
-            _compare(path + key, *pair, lines)
+def tree_differences(exported: TreeDef, given: TreeDef) -> str:
+    """Where the tree `(args, kwargs)` of a call differs from the one that was exported."""
+    return "\n".join([
+        f"   - {('args', 'kwargs')[path[0].idx]}{keystr(path[1:])} is a {other} in the invocation "
+        f"and a {one} when exported, so {why}."
+        for path, one, other, why in structure_differences(exported, given)])

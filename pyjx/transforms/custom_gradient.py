@@ -309,7 +309,7 @@ def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], resi
       TypeError: the result of `fun_transpose` has not the structure of `linear_args`.
 
     >>> import pyjx as jax
-    >>> from pyjx.transforms.linearize import linear_call
+    >>> from pyjx.custom_derivatives import linear_call
     >>> f = lambda x: linear_call(lambda r, x: x / r, lambda r, ct: ct / r, 2.0, x)
     >>> float(f(3.0)), float(jax.linear_transpose(f, 1.0)(3.0)[0])
     (1.5, 1.5)

@@ -5,7 +5,7 @@ returns are nodes of trees, without leaves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -15,6 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, cotangent_aval, get_aval
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.open_sums import same_over_mesh
+from pyjx.core.prefixes import structure_differences
 from pyjx.core.references import is_ref
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.discharge import addupdate_p
@@ -37,11 +38,11 @@ from pyjx.transforms.arguments import (
 )
 from pyjx.transforms.linearize import LinearForm
 from pyjx.tree_util import (
-    flatten_one_level_with_keys,
     keystr,
     register_pytree_node,
     register_static,
     tree_leaves,
+    tree_structure,
 )
 
 if TYPE_CHECKING:
@@ -527,44 +528,14 @@ def _raise_splatted(name: str, n: int) -> None:
 
 
 def _raise_other_tree(name: str, out_tree: TreeDef, cotangent: Tangent) -> None:
-    expected = out_tree.unflatten([0.0] * out_tree.num_leaves)
-    details = "".join([f"\n  * {text}" for text in _differences((), expected, cotangent)])
+    details = "".join([
+        f"\n  * out{keystr(path)} was a {one} in the original output, but a {other} here, so {why}."
+        for path, one, other, why in structure_differences(out_tree, tree_structure(cotangent))])
     raise ValueError(
         "unexpected tree structure.\n\nThe argument to a VJP function returned by `jax.vjp` must "
         f"match the pytree\nstructure of the differentiated function {name}.\n\n"
         f"But the tree structures differ:{details}"
     )
-
-
-def _differences(path: tuple[Any, ...], expected: Any, found: Any) -> Iterator[str]:
-    nodes = _node(expected), _node(found)
-    if nodes[0] is None and nodes[1] is None:
-        return
-    where = f"out{keystr(path)}"
-    if None in nodes or type(expected) is not type(found):
-        kinds = ["pytree leaf" if n is None else str(type(x))
-                 for n, x in zip(nodes, (expected, found), strict=True)]
-        yield (f"{where} was a {kinds[0]} in the original output, but a {kinds[1]} here, so their "
-               "Python types differ.")
-        return
-    (children, data), (others, other_data) = nodes  # type: ignore[misc]
-    if len(children) != len(others):
-        yield (f"{where} was a {type(expected)} of length {len(children)} in the original output, "
-               f"but has length {len(others)} here, so the lengths do not match.")
-    elif data != other_data:
-        yield (f"{where} was a {type(expected)} with metadata {data} in the original output, but "
-               f"has metadata {other_data} here, so the pytree node metadata does not match.")
-    else:
-        for (key, x), (_, y) in zip(children, others, strict=True):
-            yield from _differences((*path, key), x, y)
-
-
-def _node(x: Any) -> tuple[list[Any], Any] | None:
-    try:
-        children, data = flatten_one_level_with_keys(x)
-    except ValueError:
-        return None
-    return list(children), data
 
 
 def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False,

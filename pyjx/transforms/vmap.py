@@ -542,7 +542,7 @@ class custom_vmap(PositionalFunction[R]):
       fun: the function; arguments and results are pytrees of arrays.
 
     >>> import numpy as np, pyjx as jax
-    >>> from pyjx.transforms.custom_jvp import custom_vmap
+    >>> from pyjx.custom_batching import custom_vmap
     >>> @custom_vmap
     ... def double(x):
     ...     return x + x

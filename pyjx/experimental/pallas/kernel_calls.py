@@ -28,6 +28,7 @@ from pyjx.core.evaluation import all_eqns, jaxpr_as_fun, program_of
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal
 from pyjx.core.options import Inline
 from pyjx.core.places import joined
+from pyjx.core.prefixes import structure_differences
 from pyjx.core.primitive import Holding, Primitive, register, vary
 from pyjx.core.records import Record
 from pyjx.core.source_info import summarize
@@ -61,7 +62,7 @@ from pyjx.experimental.pallas.kernel_grids import (
 )
 from pyjx.experimental.pallas.mosaic_calls import compiled, kept_effects
 from pyjx.experimental.pallas.watched_kernels import watched, watches
-from pyjx.lax.agreement import structure_differences, trace_function
+from pyjx.lax.agreement import trace_function
 from pyjx.lax.collectives import axis_index_p
 from pyjx.lax.common import operand
 from pyjx.lax.convert import convert_element_type, full
