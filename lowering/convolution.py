@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from lowering import rules
 from lowering.builder import Block
 from lowering.contractions import precision_config
+from lowering.rules import rule
 from lowering.shardings import whole_along
 from lowering.types import int_list, tensor_type
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
-
-rule = partial(rules.rule, apart=True)
 
 
 def _names(spec: Sequence[int], first: str, second: str) -> str:
@@ -28,7 +25,7 @@ def _names(spec: Sequence[int], first: str, second: str) -> str:
     return f"[{', '.join(names)}]"
 
 
-@rule("conv_general_dilated")
+@rule("conv_general_dilated", apart=True)
 def _convolution(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
     x, y = eqn.invars[0].aval, eqn.invars[1].aval
     out = eqn.outvars[0].aval

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from lowering import rules
 from lowering.builder import Block, out_aval
+from lowering.rules import rule
 from lowering.shardings import cut_again, whole_along
 from lowering.types import int_list, tensor_type
 from pyjx.core.avals import SymbolicDim
 from pyjx.core.jaxpr import JaxprEqn
 
-rule = partial(rules.rule, apart=True)
 
-
-@rule("fft")
+@rule("fft", apart=True)
 def _fft(b: Block, eqn: JaxprEqn, x: str) -> str:
     aval, out = eqn.invars[0].aval, out_aval(eqn)
     for n in eqn.params["fft_lengths"]:
