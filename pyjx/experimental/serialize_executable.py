@@ -28,8 +28,9 @@ from pyjx.export.container import aval_to_data
 from pyjx.export.reading import Header, Scope, aval_from_data, part
 from pyjx.lazy import directory
 from pyjx.runtime import backends
-from pyjx.runtime.compile import compile_options, register_targets
+from pyjx.runtime.compile import compile_options
 from pyjx.runtime.executable import Executable, physical_aval
+from pyjx.runtime.foreign_functions import register_targets
 from pyjx.runtime.jit import JitSpec, TracedCall
 from pyjx.runtime.placement import NO_REQUEST, Placement, on_device, placed_on
 from pyjx.runtime.sharding import NamedSharding

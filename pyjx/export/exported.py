@@ -24,8 +24,8 @@ from pyjx.export.container import serialize
 from pyjx.export.trees import paths_of, tree_differences
 from pyjx.guards import guard
 from pyjx.runtime import backends
-from pyjx.runtime.compile import families_in
 from pyjx.runtime.executable import physical_aval
+from pyjx.runtime.foreign_functions import families_in
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.transforms.custom_vjp import custom_vjp
 from pyjx.tree_util import PyTreeDef, tree_flatten, tree_unflatten

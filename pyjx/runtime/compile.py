@@ -5,16 +5,13 @@ else it fails, or ends the process, so programs are looked through first."""
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import os
 import pickle
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from importlib.machinery import ModuleSpec, PathFinder
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
@@ -34,10 +31,10 @@ from pyjx.monitoring import timed
 from pyjx.runtime import backends, cache, ledger
 from pyjx.runtime.dumps import proto
 from pyjx.runtime.executable import DescribedExecutable, Executable
+from pyjx.runtime.foreign_functions import families_in, lacking_functions, register_targets
 from pyjx.runtime.placement import Placement
 from pyjx.states import traced_flags
 
-scipy = deferred("scipy")  # which brings LAPACK
 host_calls = deferred("pyjx.runtime.host_calls")  # callbacks, which few programs have
 shield = deferred("pyjx.runtime.shield")  # for what is compiled anew
 solving = deferred("pyjx.core.symbolic.solving")  # for a message
@@ -280,6 +277,25 @@ def _wide_vectors(text: str, platform: str) -> dict[str, int]:
     return {_WIDTH: 512} if gain >= 0 else {}
 
 
+def _disabled_passes(text: str, platform: str, loop_bytes: Any) -> dict[str, str]:
+    """The compiler option that names the passes which are to be left out, if there are any: the one
+    by which XLA would look through optimization barriers, and what flags say.
+
+    Barriers are looked through where the program has loops, unless they count more than that small
+    loops are one kernel each.
+    """
+    option = "xla_disable_hlo_passes"
+    if option in os.environ.get("XLA_FLAGS", ""):
+        return {}
+    passes = [] if config.compiler_enable_remat_pass.value else ["rematerialization"]
+    if (jaxlib_api.CPU_BARRIER_PASS is not None and platform == "cpu"
+            and "stablehlo.optimization_barrier" in text
+            and (loop_bytes == 0 or ("stablehlo.while" not in text
+                 and "stablehlo.case" not in text))):
+        passes.append(jaxlib_api.CPU_BARRIER_PASS)
+    return {option: ",".join(passes)} if passes else {}
+
+
 def _with_extra_options(options: Any, extra: Sequence[tuple[str, Any]]) -> Any:
     """The options with entries of the map `xla_backend_extra_options` of the message DebugOptions,
     which Python cannot set; a message behind another is merged with it.
@@ -375,124 +391,8 @@ def _cleaned(error: Exception) -> Exception:
         return NotImplementedError(
             f"jit: jaxlib {jaxlib_api.JAXLIB_RELEASE} compiles no program for this platform with "
             "values in another memory; 0.10.2 does for CPUs. Put them there outside of programs.")
-    cleaned = re.sub(_NOISE, "", text) + _lacking_functions(text)
+    cleaned = re.sub(_NOISE, "", text) + lacking_functions(text)
     return error if cleaned == text else type(error)(cleaned)
-
-
-# ---- foreign functions --------------------------------------------------------------------
-
-_registered: set[str] = set()  # platforms, and families of the CPU's, that XLA knows
-# By what their names begin with.
-_CPU_FAMILIES = {"lapack": ("lapack_", "tridiagonal_solve"), "sparse": ("cpu_csr_sparse_dense",)}
-_CUDA_FAMILIES = ("_blas", "_hybrid", "_linalg", "_prng", "_rnn", "_solver", "_sparse",
-                  "_triton")
-
-
-def families_in(program: str | bytes) -> Collection[str]:
-    """The families of foreign functions that a text calls."""
-    if isinstance(program, str):
-        if "custom_call" not in program:
-            return ()
-        program = program.encode()
-    found = tuple([family for family, names in _CPU_FAMILIES.items()
-                   if any([name.encode() in program for name in names])])
-    return found or ("unknown",)
-
-
-def register_targets(families: Collection[str], platform: str) -> None:
-    """Make foreign functions of jaxlib known to XLA, before a program that calls them is
-    compiled."""
-    if not families or platform in _registered:
-        return
-    if platform == "cpu":
-        for family in families:
-            if family in _CPU_FAMILIES and family not in _registered:
-                _register_on_cpu(family)
-    elif platform in ("cuda", "gpu"):
-        _register_cuda()
-
-
-def _register_on_cpu(family: str) -> None:
-    is_lapack = family == "lapack"
-    if is_lapack:
-        with _modules_of_lapack():
-            targets = jaxlib_api.lapack_targets()
-    else:
-        targets = jaxlib_api.sparse_targets()
-    for name, handler in targets.items():
-        jaxlib_api.register_custom_call(name, handler, "cpu",
-                                        1 if name.endswith("_ffi") else 0)
-        if is_lapack:
-            jaxlib_api.register_batch_partitionable(name)
-    _registered.add(family)
-
-
-@contextmanager
-def _modules_of_lapack() -> Iterator[None]:
-    """Within this, the two modules of SciPy that jaxlib imports by name are there without their
-    package: all of it takes 0.1 s to load. Nothing is done where the package is loaded already, and
-    afterwards imports of it and of the two modules do what they always do."""
-    found: list[ModuleSpec] = []
-    if "scipy.linalg" not in sys.modules:
-        folder = os.path.join(os.path.dirname(scipy.version.__file__), "linalg")
-        names = ["scipy.linalg.cython_blas", "scipy.linalg.cython_lapack"]
-        found = [spec for name in names if (spec := PathFinder.find_spec(name, [folder]))]
-    try:
-        for spec in found:
-            sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)  # type: ignore[union-attr]
-        yield
-    finally:
-        for spec in found:
-            sys.modules.pop(spec.name, None)
-
-
-_CUDA_PACKAGES = ("jax_cuda13_plugin", "jax_cuda12_plugin")
-
-
-def _lacking_functions(text: str) -> str:
-    """What to do about a foreign function that XLA does not know: its plugin for GPUs lacks many
-    where the package with them is not there."""
-    found = re.search(r"(?:registered for|custom call to) (\S+) (?:on a|for) platform (\w+)", text)
-    if found is None:
-        return ""
-    if found[2] != "CUDA" or any(map(importlib.util.find_spec, _CUDA_PACKAGES)):
-        return f". Register it first: jax.ffi.register_ffi_target({found[1]!r}, ...)"
-    number = 12 if "cuda12" in (backends.plugin_library("cuda") or "") else 13
-    name = f"jax-cuda{number}-plugin"
-    return (f"\nThe package {name} has it, which is not installed: pip install "
-            f"{name}=={jaxlib_api.JAXLIB_RELEASE}")
-
-
-def _register_cuda() -> None:
-    """Give XLA's plugin the functions of the extension modules beside it, which import no jax."""
-    api = backends.load_plugin("cuda")
-    for package in _CUDA_PACKAGES:
-        try:
-            plugin = importlib.import_module(f"{package}.cuda_plugin_extension")
-        except ImportError:
-            continue
-        if hasattr(plugin, "ffi_handlers"):
-            handlers = plugin.ffi_handlers()
-            for name, kind in plugin.ffi_types().items():
-                plugin.register_custom_type(api, name, kind)
-        else:  # those of jaxlib 0.7
-            handlers = plugin.ffi_registrations()
-        for name, handler in handlers.items():
-            plugin.register_custom_call_target(api, name, handler, "CUDA", 1, 0)
-        for family in _CUDA_FAMILIES:
-            try:
-                module = importlib.import_module(f"{package}.{family}")
-            except ImportError:
-                continue
-            if hasattr(module, "initialize"):  # loads SciPy, for LAPACK on the host
-                module.initialize()
-            for name, handler in getattr(module, "registrations", dict)().items():
-                typed = (name.endswith("_ffi") or isinstance(handler, dict)
-                         or family in ("_hybrid", "_linalg"))
-                plugin.register_custom_call_target(api, name, handler, "CUDA", int(typed), 0)
-        break
-    _registered.update(("cuda", "gpu"))
 
 
 # ---- programs of jaxprs -------------------------------------------------------------------
@@ -542,25 +442,6 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
         inspection.callback(made.sharding if inspection.chosen is None
                             else placement.named(inspection.chosen, inspection.ndim))
     return made
-
-
-def _disabled_passes(text: str, platform: str, loop_bytes: Any) -> dict[str, str]:
-    """The compiler option that names the passes which are to be left out, if there are any: the one
-    by which XLA would look through optimization barriers, and what flags say.
-
-    Barriers are looked through where the program has loops, unless they count more than that small
-    loops are one kernel each.
-    """
-    option = "xla_disable_hlo_passes"
-    if option in os.environ.get("XLA_FLAGS", ""):
-        return {}
-    passes = [] if config.compiler_enable_remat_pass.value else ["rematerialization"]
-    if (jaxlib_api.CPU_BARRIER_PASS is not None and platform == "cpu"
-            and "stablehlo.optimization_barrier" in text
-            and (loop_bytes == 0 or ("stablehlo.while" not in text
-                 and "stablehlo.case" not in text))):
-        passes.append(jaxlib_api.CPU_BARRIER_PASS)
-    return {option: ",".join(passes)} if passes else {}
 
 
 # ---- small floats -------------------------------------------------------------------------

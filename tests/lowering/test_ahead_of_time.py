@@ -21,7 +21,7 @@ from pyjx.experimental import pallas as pl
 from pyjx.experimental.pallas import tpu as pltpu
 from pyjx.experimental.pallas.ops.tpu.flash_attention import flash_attention
 from pyjx.runtime import backends
-from pyjx.runtime.compile import register_targets
+from pyjx.runtime.foreign_functions import register_targets
 from pyjx.runtime.lower import lower_closed
 from tests.op_table import Sample, families
 from tests.refused import REFUSED, Refusal, refusal

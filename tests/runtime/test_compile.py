@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 from pyjx import jaxlib_api
 from pyjx.jaxlib_api import JaxRuntimeError
-from pyjx.runtime import cache
+from pyjx.runtime import cache, foreign_functions
 from pyjx.runtime import compile as compiler
 from pyjx.runtime.compile import compile, compile_options
 from pyjx.runtime.device_put import device_put
@@ -105,8 +105,10 @@ def test_lapack_is_registered_when_it_is_called():
     "No FFI handler registered for cusolver_getrf_ffi on a platform CUDA",
     "No registered implementation for custom call to cusolver_getrf_ffi for platform CUDA"])
 def test_what_has_the_functions_of_gpus_is_told(monkeypatch, said, found):
-    monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: name in found or None)
-    monkeypatch.setattr(compiler.backends, "plugin_library", lambda name: "/xla_cuda12/plugin.so")
+    monkeypatch.setattr(foreign_functions.importlib.util, "find_spec",
+                        lambda name: name in found or None)
+    monkeypatch.setattr(foreign_functions.backends, "plugin_library",
+                        lambda name: "/xla_cuda12/plugin.so")
     error = str(compiler._cleaned(JaxRuntimeError(said)))
     cure = f"pip install jax-cuda12-plugin=={jaxlib_api.JAXLIB_RELEASE}"
     assert error.startswith(said) and error.endswith(cure) != bool(found)
