@@ -19,9 +19,9 @@ from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Tangent, Tangents, Value, Values
 from pyjx.lax.linalg.general_systems import lu, solve
 from pyjx.lax.linalg.matrices import (
-    batch_leading,
     check_operands,
     check_square,
+    define_leading,
     diagonal,
     is_complex,
     on_diagonal,
@@ -76,7 +76,7 @@ factors_with_rank_p = register(Primitive(
     "factors_with_rank", multiple_results=True, decomposition=_factors_with_rank,
     sharding_rule=along_batch(2), shape_rule=lambda x, *factored: (
         *factored, typed(x, dtype=np.bool_))))
-factors_with_rank_p.define(batch=batch_leading(factors_with_rank_p))
+define_leading(factors_with_rank_p)
 
 
 def _det_jvp(primals: Values, tangents: Values) -> tuple[Value, Tangent]:
@@ -144,7 +144,7 @@ def _trace(x: Value) -> Array:
 
 det_p = register(Primitive("det", sharding_rule=along_batch(2),
                            shape_rule=_det_shape, decomposition=_det, jvp=_det_jvp))
-det_p.define(batch=batch_leading(det_p))
+define_leading(det_p)
 
 
 def _minor(rows: Sequence[Sequence[Any]], i: int, j: int) -> Any:
@@ -272,4 +272,4 @@ def _slogdet_jvp(primals: Values, tangents: Values, *, method: str) -> tuple[Val
 slogdet_p = register(Primitive("slogdet", sharding_rule=along_batch(2),
                                shape_rule=_slogdet_shape, multiple_results=True,
                                decomposition=_slogdet, jvp=_slogdet_jvp))
-slogdet_p.define(batch=batch_leading(slogdet_p))
+define_leading(slogdet_p)

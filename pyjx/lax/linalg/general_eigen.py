@@ -22,10 +22,10 @@ from pyjx.lax.elementwise import complex_dtype
 from pyjx.lax.linalg.general_systems import solve
 from pyjx.lax.linalg.matrices import (
     adjoint,
-    batch_leading,
     check_member,
     check_operands,
     check_square,
+    define_leading,
     diagonal,
     identity_like,
     product,
@@ -115,7 +115,7 @@ def _turned(v: Value, w: Value, inner: Value) -> Array:
 eig_p = register(Primitive("eig", arithmetic=of_matrix(lambda m, n, out: 25.0 * n**3),
                            sharding_rule=along_batch(2),
                            shape_rule=_shape, multiple_results=True, jvp=_jvp))
-eig_p.define(batch=batch_leading(eig_p))
+define_leading(eig_p)
 
 
 def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True,
@@ -265,7 +265,7 @@ tridiagonal_p = register(Primitive("tridiagonal", sharding_rule=along_batch(2),
                                    multiple_results=True))
 
 for _p in (schur_p, hessenberg_p, tridiagonal_p):
-    _p.define(batch=batch_leading(_p))
+    define_leading(_p)
 
 
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:

@@ -27,11 +27,11 @@ from pyjx.lax.linalg.matrices import (
     FEW,
     alike,
     as_column,
-    batch_leading,
     check_operands,
     check_square,
     choose,
     corner,
+    define_leading,
     element,
     elements,
     identity_like,
@@ -127,7 +127,8 @@ lu_pivots_to_permutation_p = register(Primitive(
     unrolled=Unrolled(_are_few, _exchanged_one_by_one),
     shape_rule=_permutation_shape, decomposition=_exchanged))
 lu_pivots_to_permutation_p.define(
-    jvp=jvp_zero(lu_pivots_to_permutation_p), batch=batch_leading(lu_pivots_to_permutation_p))
+    jvp=jvp_zero(lu_pivots_to_permutation_p))
+define_leading(lu_pivots_to_permutation_p)
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
@@ -246,13 +247,13 @@ def _factors_by_elements(x: Value) -> list[Value]:
 getrf_p = register(Primitive("getrf", sharding_rule=along_batch(2),
                              unrolled=of_few_rows("lu", _factors_by_elements, several=True),
                              shape_rule=_getrf_shape, multiple_results=True))
-getrf_p.define(batch=batch_leading(getrf_p))
+define_leading(getrf_p)
 
 lu_p = register(Primitive("lu", arithmetic=of_matrix(lambda m, n, out: m * n**2 - n**3 / 3),
                           sharding_rule=along_batch(2),
                           shape_rule=_lu_shape, multiple_results=True, jvp=_lu_jvp,
                           decomposition=_factors_and_permutation))
-lu_p.define(batch=batch_leading(lu_p))
+define_leading(lu_p)
 
 
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
@@ -482,7 +483,7 @@ tridiagonal_solve_p = register(Primitive(
     "tridiagonal_solve", shape_rule=_tridiagonal_shape, jvp=_tridiagonal_jvp,
     transpose=_tridiagonal_transpose, decomposition=_eliminated, linear=LAST,
 ))
-tridiagonal_solve_p.define(batch=batch_leading(tridiagonal_solve_p))
+define_leading(tridiagonal_solve_p)
 
 
 def tridiagonal_solve(dl: Any, d: ArrayLike, du: Any, b: ArrayLike, *,

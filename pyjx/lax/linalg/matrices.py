@@ -376,16 +376,15 @@ def minus_product(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Any:
 # -- batching --------------------------------------------------------------------------------------
 
 
-def batch_leading(primitive: Primitive) -> Rule:
-    """Batching rule of an operation that maps over all axes but its operands' last ones. It would
-    take the batch for one of these, where an example has too few, so the shape rule is asked first.
-    """
-    primitive.asked = True
-
+def define_leading(primitive: Primitive) -> None:
+    """Give a primitive the batching rule of an operation that maps over all axes but its operands'
+    last ones. It would take the batch for one of these, where an example has too few, so the shape
+    rule is asked first."""
     def batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, Any]:
         along = batch_along(operands, dims)
         out = primitive.bind(
             *[at_front(x, d, along) for x, d in zip(operands, dims, strict=True)], **params)
         return out, [0] * len(out) if primitive.multiple_results else 0
 
-    return batch
+    primitive.define(batch=batch)
+    primitive.asked = True

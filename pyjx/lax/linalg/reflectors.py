@@ -21,10 +21,10 @@ from pyjx.lax.common import operand
 from pyjx.lax.linalg.general_systems import lu, solve
 from pyjx.lax.linalg.matrices import (
     adjoint,
-    batch_leading,
     check_operands,
     conjugate,
     corner,
+    define_leading,
     elements,
     identity_like,
     is_complex,
@@ -176,7 +176,7 @@ householder_product_p = register(Primitive("householder_product", arithmetic=_re
                                            shape_rule=_householder_shape))
 
 for _p in (geqrf_p, geqp3_p, householder_product_p):
-    _p.define(batch=batch_leading(_p))
+    define_leading(_p)
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
@@ -328,7 +328,7 @@ qr_p = register(Primitive("qr", arithmetic=of_matrix(lambda m, n, out: 4 * n**2 
                           sharding_rule=along_batch(2),
                           shape_rule=_qr_shape, multiple_results=True, jvp=_qr_jvp,
                           decomposition=_by_reflections))
-qr_p.define(batch=batch_leading(qr_p))
+define_leading(qr_p)
 
 
 def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
@@ -385,7 +385,7 @@ def _reflected(a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) 
 
 
 ormqr_p = register(Primitive("ormqr", shape_rule=_ormqr_shape, decomposition=_reflected))
-ormqr_p.define(batch=batch_leading(ormqr_p))
+define_leading(ormqr_p)
 
 
 def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False

@@ -27,13 +27,13 @@ from pyjx.lax.linalg.matrices import (
     MATRIX_DTYPES,
     adjoint,
     alike,
-    batch_leading,
     check_member,
     check_operands,
     check_rows_as_columns,
     choose,
     conjugate,
     corner,
+    define_leading,
     diagonal,
     element,
     elements,
@@ -175,7 +175,7 @@ eigh_p = register(Primitive("eigh", arithmetic=of_matrix(lambda m, n, out: 9.0 *
                                 eqn.params["algorithm"] is None
                                 and _unrolled.when(eqn, repeated))),
                             shape_rule=_eigh_shape, multiple_results=True, jvp=_eigh_jvp))
-eigh_p.define(batch=batch_leading(eigh_p))
+define_leading(eigh_p)
 
 
 def subset_bounds(name: str, subset: Any, n: int) -> tuple[int, int] | None:
@@ -498,7 +498,7 @@ svd_p = register(Primitive("svd", arithmetic=of_matrix(lambda m, n, out: 4 * m *
                            sharding_rule=along_batch(2),
                            shape_rule=_shape, multiple_results=True, jvp=_jvp,
                            decomposition=_by_polar_factors))
-svd_p.define(batch=batch_leading(svd_p))
+define_leading(svd_p)
 
 
 def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,

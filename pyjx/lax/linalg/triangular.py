@@ -23,12 +23,12 @@ from pyjx.lax.elementwise import INEXACT, check_kinds
 from pyjx.lax.linalg.matrices import (
     adjoint,
     alike,
-    batch_leading,
     check_operands,
     check_rows_as_columns,
     check_square,
     choose,
     conjugate,
+    define_leading,
     element,
     half_lower_triangle,
     inexact_operand,
@@ -233,7 +233,7 @@ cholesky_p = register(Primitive("cholesky", arithmetic=of_matrix(lambda m, n, ou
                                 sharding_rule=along_batch(2),
                                 unrolled=of_few_rows("cholesky", _by_columns),
                                 shape_rule=_cholesky_shape, jvp=_cholesky_jvp))
-cholesky_p.define(batch=batch_leading(cholesky_p))
+define_leading(cholesky_p)
 
 
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
