@@ -8,7 +8,7 @@ from typing import Any
 from pyjx import tree_util
 from pyjx.lax.mapping import map as map_sequentially
 from pyjx.lazy import directory
-from pyjx.transforms.vmap import custom_vmap as custom_vmap
+from pyjx.transforms.custom_vmap import custom_vmap as custom_vmap
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 

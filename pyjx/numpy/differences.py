@@ -30,8 +30,8 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.numpy.sorting import searchsorted
 from pyjx.runtime.operations import body_of
+from pyjx.transforms.custom_vmap import custom_vmap
 from pyjx.transforms.linearize import linear_transpose
-from pyjx.transforms.vmap import custom_vmap
 
 if TYPE_CHECKING:
     from pyjx.lax.contractions import PrecisionLike

@@ -5,7 +5,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.custom_batching import sequential_vmap
 from pyjx.transforms.custom_gradient import linear_call
-from pyjx.transforms.vmap import custom_vmap
+from pyjx.transforms.custom_vmap import custom_vmap
 
 V = np.float32([0.0, 1.0, 2.0])
 
