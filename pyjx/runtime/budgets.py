@@ -123,6 +123,10 @@ class Fit(Record):
     def work(self) -> float:
         return 0.0 if self.plan is None else self.plan.work
 
+    @property
+    def cost(self) -> float:
+        return 0.0 if self.plan is None else self.plan.cost
+
     def beyond(self, name: str, peak: float) -> Exception:
         """The error for a program that needs more at its peak than its budget."""
         where = f", on all {self.n_devices} devices together," if self.n_devices > 1 else ""
@@ -251,6 +255,7 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
     source = None if fitter.budget != budget or lowered is None else lowered
     best: tuple[LoweredProgram, Executable] | None = None
     least: tuple[int, Fit] | None = None
+    known: list[Plan | None] = []
     for _ in range(_TRIES):
         try:
             source = source or lower_closed(closed, name, placement=placement, fitted=fitter, **how)
@@ -259,11 +264,12 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
                 raise
             break
         fit = source.fit
-        if least is not None and fit.plan == least[1].plan:  # nothing needs less
+        if fit.plan in known:  # nothing needs less, or is worth more
             break
+        known.append(fit.plan)
         executable, peak = _in_some_order(source, closed, name, options, placement, budget)
         fits = peak is None or peak <= budget
-        if fits and (best is None or fit.work < best[0].fit.work):
+        if fits and (best is None or fit.cost < best[0].fit.cost):
             best = source, executable
         if peak is None or (fits and (not fit.work or peak > _WELL * budget or fitter.known)):
             break

@@ -18,7 +18,8 @@ early part is the body of one and whose late part that of the other.
 
 The price is the least at which the program fits, by some numbers of parts. Only the last parts pay
 it, for whom values wait longest, while those before pay the next lower one. Where no price is
-enough, the search goes on with the best program found, at its own highest step.
+enough, the search goes on with the best program found, at its own highest step. A higher price is
+taken where memory itself costs more than what is done again for it: new pages on the CPU.
 """
 
 from __future__ import annotations
@@ -134,6 +135,7 @@ class Plan(Record):
       jaxpr: the program.
       live: when its values are alive.
       work: the work that is done again, as `work_on` counts it.
+      cost: that, and what its temporaries cost.
       again: what is done again.
       path: how it was found, as `Search.follow` takes it.
     """
@@ -141,6 +143,7 @@ class Plan(Record):
     jaxpr: Jaxpr
     live: Liveness
     work: float
+    cost: float
     again: list[Again]
     path: Path
 
@@ -180,7 +183,8 @@ class Search:
     def plan(self, jaxpr: Jaxpr, work: float = 0.0, again: Sequence[Again] = (),
              loop: bool = False, path: Path = ()) -> Plan:
         live = Liveness(jaxpr, self.machine, self._donated, loop=loop)
-        return Plan(jaxpr, live, work, list(again), path)
+        cost = work + self.machine.upkeep(live.peak - live.fixed)
+        return Plan(jaxpr, live, work, cost, list(again), path)
 
     def follow(self, jaxpr: Jaxpr, path: Path, loop: bool = False) -> Plan:
         """The program that a search found before, by its path."""
@@ -197,7 +201,7 @@ class Search:
         return plan
 
     def run(self, jaxpr: Jaxpr, budget: float, loop: bool = False) -> Plan:
-        """The program with the least work that fits, or the one with the lowest peak."""
+        """The program of the least cost that fits, or the one with the lowest peak."""
         best = self._plans.get(id(jaxpr))
         if best is None:
             best = self._plans[id(jaxpr)] = self.plan(jaxpr, loop=loop)
@@ -222,7 +226,7 @@ class Search:
         if 2 * needed < live.live[i]:
             return None
         eqn = live.eqns[i]
-        inner = Search(self.machine, self._work)
+        inner = Search(self.machine._replace(new_page=0.0), self._work)
         works: list[Plan] = []
 
         def within(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -258,10 +262,11 @@ class Search:
                 found.append((*self._risen(cut, budget), cut))
                 if found[-1][0].live.peak <= budget and not small:
                     break
-            found.sort(key=lambda f: (max(f[0].live.peak, budget), f[0].work))
-            for risen, cheap, dear, cut in found[:_REFINED]:
+            found.sort(key=lambda f: (max(f[0].live.peak, budget), f[0].cost))
+            different = list({(f[0].live.peak, f[0].work): f for f in found}.values())
+            for risen, cheap, dear, cut in different[:_REFINED]:
                 refined = self._refined(cut, budget, risen, cheap, dear)
-                best = min(best, refined, key=lambda p: (max(p.live.peak, budget), p.work))
+                best = min(best, refined, key=lambda p: (max(p.live.peak, budget), p.cost))
             if best.live.peak <= budget:
                 break
         return best
@@ -288,15 +293,21 @@ class Search:
         return found, cheap, dear
 
     def _refined(self, cut: _Cut, budget: float, best: Plan, cheap: float, dear: float) -> Plan:
-        """The program with the least price at which it fits, between two prices."""
+        """The program of the least cost at which it fits: with the least price between two, or
+        with a higher one if it needs new pages."""
         if best.live.peak > budget:
             return best
+        new_page = self.machine.new_page
+        for price in (new_page, _STEP * new_page):
+            found = cut.at_least(price, budget) if price > dear and best.cost > best.work else best
+            if found.live.peak <= budget:
+                best = min(best, found, key=lambda p: p.cost)
         # What loops stack has one price, as it is made at one place.
         for _ in range(6 if cut.loops else 2):
             middle = (cheap * dear) ** 0.5 or dear / _STEP
             found = cut.at_least(middle, budget)
             if found.live.peak <= budget:
-                dear, best = middle, min(best, found, key=lambda p: p.work)
+                dear, best = middle, min(best, found, key=lambda p: p.cost)
             else:
                 cheap = middle
         low, high = 0, cut.parts
@@ -304,7 +315,7 @@ class Search:
             split = (low + high) // 2
             found = cut.at(dear, cheap, split)
             if found.live.peak <= budget:
-                low, best = split, min(best, found, key=lambda p: p.work)
+                low, best = split, min(best, found, key=lambda p: p.cost)
             else:
                 high = split
         return best
@@ -711,7 +722,7 @@ class _LoopPair:
         found = []
         for eqns, done in ((whole, []), (inside, deeper))[:2 if deeper else 1]:
             values = Values(eqns, [border], body.invars)
-            again = values.cut(values.reads[0], keep, work)
+            again = values.cut(values.reads[0], keep, lambda e: times * work(e))
             eqns_late, copies = values.late(0, again, set(), None)
             done = [*done, *[(e, 1, work(e)) for e in copies]]
             read = dict.fromkeys([x for x in [*[x for e in eqns_late for x in e.invars], *wanted]

@@ -540,7 +540,7 @@ def test_what_loops_stack_is_moved_to_the_host(loss):
     """Where the device is said to have another memory than the host, and nothing else is enough."""
     args = WEIGHTS, jnp.tile(X, (4, 1))
     flat = dce(flattened(jax.make_jaxpr(jax.grad(loss))(*args)))
-    machine = machine_of("cpu")._replace(to_host=8.0)
+    machine = machine_of("cpu")._replace(to_host=64.0)
     budget = 0.2 * Liveness(flat.jaxpr, machine).peak
     there, here = [Search(m, work_on("cpu")).run(flat.jaxpr, budget)
                    for m in (machine, machine_of("cpu"))]
