@@ -107,6 +107,7 @@ class Fit(Record):
       n_devices: for how many devices it is, whose memory `before` and `after` count together.
       fitter: what found it.
       scale: what estimates were multiplied by.
+      room: what the estimate of its peak may be.
     """
 
     closed: ClosedJaxpr
@@ -118,6 +119,7 @@ class Fit(Record):
     n_devices: int
     fitter: Fitter
     scale: float
+    room: float
 
     @property
     def work(self) -> float:
@@ -199,7 +201,7 @@ class Fitter:
         room = fixed + (budget * n_devices - fixed) / self.scale
         if before.peak <= room:
             return Fit(closed, budget, before, before, None, machine.sizes, n_devices, self,
-                       self.scale)
+                       self.scale, room)
         plan = None
         if first and text is not None:
             self._entry = cache.entry_of("plan", __version__, jaxlib_api.JAXLIB_RELEASE, platform,
@@ -209,7 +211,7 @@ class Fitter:
         plan = plan or search.run(ordered, room)
         fit = Fit(ClosedJaxpr(plan.jaxpr, flat.consts), budget, before, plan.live,
                   None if plan.jaxpr is flat.jaxpr else plan, machine.sizes, n_devices, self,
-                  self.scale)
+                  self.scale, room)
         peak = plan.live.peak
         if not self.known and peak > _SURELY * room and (platform == "cpu" or self.scale != 1.0):
             raise fit.beyond(name, (fixed + (peak - fixed) * self.scale) / n_devices)
@@ -271,10 +273,13 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
         fits = peak is None or peak <= budget
         if fits and (best is None or fit.cost < best[0].fit.cost):
             best = source, executable
-        if peak is None or (fits and (not fit.work or peak > _WELL * budget or fitter.known)):
+        if peak is None or (fits and (not fit.work or peak > _WELL * budget or fitter.known
+                                      or fit.after.peak < _WELL * fit.room)):  # as it costs less
             break
         if not fits and (least is None or peak < least[0]):
             least = peak, fit
+        if not fits and fit.after.peak > fit.room:  # nothing was found that needs less
+            break
         fixed = fit.after.fixed
         wrong = 1.02 * max(peak * fit.n_devices - fixed, 1) / max(fit.after.peak - fixed, 1)
         fitter.scale, source = wrong if fits else max(wrong, 1.06 * fitter.scale), None

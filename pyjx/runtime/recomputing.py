@@ -18,8 +18,9 @@ early part is the body of one and whose late part that of the other.
 
 The price is the least at which the program fits, by some numbers of parts. Only the last parts pay
 it, for whom values wait longest, while those before pay the next lower one. Where no price is
-enough, the search goes on with the best program found, at its own highest step. A higher price is
-taken where memory itself costs more than what is done again for it: new pages on the CPU.
+enough, the search goes on with the best program found: what waits at its own highest step is made
+again. A higher price is taken where memory itself costs more than what is done again for it: new
+pages on the CPU.
 """
 
 from __future__ import annotations
@@ -63,7 +64,11 @@ _PER_BYTE_ELSEWHERE = 64.0
 _TRANSCENDENTAL = 8.0
 _FIRST, _STEP = 16.0, 5.0  # the first price that is tried, and how many times it the next one is
 _DEAREST = 1e5  # products of 10,000 numbers an element, some of them in a row
-_ROUNDS = 4
+_ROUNDS = 12
+_NEARLY = 1.15  # times the budget, from where on values are made again one by one
+_LESS = 0.95  # of the peak, for which a program is divided into parts again
+_WAITING = 8  # places that read what waits at the highest step, of which one is a part's start
+_RELIEVING = (16.0, 80.0, 400.0, 2000.0)  # prices of what waits there
 _FUSED = 1e4  # what a fused value costs at least to be in memory, which it is not otherwise
 _RECENT = 60  # equations before one, of which a value is recent for it
 _PARTS = (6, 8, 11, 14, 20, 32)  # into which what comes behind the highest step is divided
@@ -196,8 +201,8 @@ class Search:
                     body, next(paths), repeats))  # noqa: B023
                 plan = plan if inner is None else inner
             else:
-                border, n, prices = step
-                plan = self._cut(plan, border, n, loop).priced(tuple(prices))
+                starts, prices = step
+                plan = self._cut(plan, starts, loop).priced(tuple(prices))
         return plan
 
     def run(self, jaxpr: Jaxpr, budget: float, loop: bool = False) -> Plan:
@@ -210,8 +215,9 @@ class Search:
                 break
             inner = self._inside(best, loop, lambda search, body, more, repeats: search.run(
                 body, budget + more, repeats))
-            found = self._at_peak(best, budget, loop) if inner is None else inner
-            if found.live.peak >= best.live.peak * 0.995:
+            near = best.work and best.live.peak <= _NEARLY * budget
+            found = inner or (self._relieved if near else self._at_peak)(best, budget, loop)
+            if found is best or (not near and found.live.peak >= _LESS * best.live.peak):
                 break
             best = found
         return best
@@ -258,7 +264,8 @@ class Search:
         for border in borders:
             found = []
             for n in _PARTS if small else _PARTS[-2:]:
-                cut = self._cut(plan, border, n, loop)
+                cut = self._cut(plan, _starts(
+                    plan.jaxpr.eqns, border, n, self.machine.sizes), loop)
                 found.append((*self._risen(cut, budget), cut))
                 if found[-1][0].live.peak <= budget and not small:
                     break
@@ -271,25 +278,44 @@ class Search:
                 break
         return best
 
-    def _cut(self, plan: Plan, border: int, n: int, loop: bool) -> _Cut:
-        """A program in so many parts behind an equation."""
-        known = self._cuts.get((id(plan), border, n))
+    def _cut(self, plan: Plan, starts: Sequence[int], loop: bool) -> _Cut:
+        """A program in parts that start at some equations."""
+        key = id(plan), *starts
+        known = self._cuts.get(key)
         if known is None:
-            known = self._cuts[id(plan), border, n] = _Cut(self, plan, border, n, loop)
+            known = self._cuts[key] = _Cut(self, plan, starts, loop)
         return known
+
+    def _relieved(self, plan: Plan, budget: float, loop: bool) -> Plan:
+        """The program where what waits at its highest step, of what is large, is made again for
+        the next part that reads it."""
+        live = plan.live
+        step, room = live.at_peak, budget - live.fixed
+        reads = _next_reads(live, step)
+
+        def height(p: Plan) -> tuple[float, float, float]:
+            return (max(p.live.peak, budget), sum([n - room for n in p.live.live if n > room]),
+                    p.cost)
+
+        starts = dict.fromkeys([reads.get(v, 0) for v in live.alive(step)])
+        return min([plan, *[self._cut(plan, (step + 1, start), loop).priced((0.0, price))
+                            for start in [j for j in starts if j > step + 1][:_WAITING]
+                            for price in _RELIEVING]], key=height)
 
     def _risen(self, cut: _Cut, budget: float) -> tuple[Plan, float, float]:
         """The program at the first of some prices at which it fits, the price before that, and
         that one; else the program with the lowest peak, and the last price twice."""
-        cheap, dear = 0.0, _FIRST
+        cheap, dear, worse = 0.0, _FIRST, 0
         best = found = cut.at_least(dear, budget)
         while found.live.peak > budget:
             cheap, dear = dear, dear * _STEP
             found = cut.at_least(dear, budget)
-            if found.work > cut.most or dear > _DEAREST:
+            if found.work > cut.most or dear > _DEAREST or worse > 1:
                 return best, dear, dear
             if found.live.peak <= 0.99 * best.live.peak:  # else it is too little for the next thing
-                best = found
+                best, worse = found, 0
+            elif found.work > best.work:
+                worse += 1
         return found, cheap, dear
 
     def _refined(self, cut: _Cut, budget: float, best: Plan, cheap: float, dear: float) -> Plan:
@@ -346,6 +372,22 @@ def _borders(live: Liveness) -> list[int]:
                                peak + (made > freed) or 1]))
 
 
+def _next_reads(live: Liveness, step: int) -> dict[Any, int]:
+    """The first equations behind a step that read values in memory."""
+    found: dict[Any, int] = {}
+    made_of: dict[Any, list[Any]] = {}  # in memory, of what is not
+    for j, eqn in enumerate(live.eqns):
+        read = [r for x in _variables(eqn) for r in made_of.get(x, (x,))]
+        if eqn.outvars and eqn.outvars[0] not in live.size:
+            each = [read] * len(eqn.outvars) if eqn.primitive is not optimization_barrier_p else [
+                made_of.get(x, [x]) for x in eqn.invars]
+            made_of.update(zip(eqn.outvars, each, strict=True))
+        elif j > step:
+            for r in read:
+                found.setdefault(r, j)
+    return found
+
+
 def _starts(eqns: Sequence[JaxprEqn], border: int, parts: int, sizes: Callable[[Any], int]
             ) -> list[int]:
     """Where parts of the equations behind a border start that read about as many bytes of what is
@@ -380,9 +422,8 @@ class _Cut:
     """A program in parts, each of which keeps values that are made before the first one starts, or
     computes them again. Its variants are known by the prices of a byte that stays."""
 
-    def __init__(self, search: Search, plan: Plan, border: int, n: int, loop: bool) -> None:
+    def __init__(self, search: Search, plan: Plan, starts: Sequence[int], loop: bool) -> None:
         eqns = plan.jaxpr.eqns
-        starts = _starts(eqns, border, n, search.machine.sizes)
         self._search = search
         self._plan = plan
         self._jaxpr = plan.jaxpr
@@ -392,7 +433,6 @@ class _Cut:
         self._values = Values(eqns, starts)
         self._known: dict[Any, set[Any]] = {}  # what the last parts compute again, by their prices
         self._variants: dict[Any, Plan] = {}
-        self._number = n
         self.parts = len(starts)
         self.loops = any([e.primitive.holder.loops for e in eqns])
         self.most = plan.work + _MOST_OFTEN * sum(
@@ -439,7 +479,7 @@ class _Cut:
         return self._search.plan(
             dce_jaxpr(program, (True,) * len(program.outvars)),
             plan.work + sum([w for _, _, w in found]), [*plan.again, *found], self._loop,
-            (*plan.path, (self._starts[0], self._number, prices)))
+            (*plan.path, (self._starts, prices)))
 
     def _agains(self, values: Values, eqns: Sequence[JaxprEqn], prices: Sequence[float],
                 known: dict[Any, set[Any]]) -> list[set[Any]]:

@@ -347,6 +347,34 @@ def test_less_than_a_layer_at_a_time():
     agree(bounded(deep, X), free(deep, X))
 
 
+def test_what_waits_at_the_highest_step_is_made_again_behind_it():
+    def fun(x, wide):
+        waits = jnp.tanh(x @ x.T)
+        high = jnp.sort(x @ wide, 0).sum()
+        return high * (waits @ waits)
+
+    args = X, jnp.tile(X[:WIDTH], (1, 32))
+    flat = dce(flattened(jax.make_jaxpr(fun)(*args)))
+    search = Search(machine_of("cpu"), work_on("cpu"))
+    whole = search.plan(flat.jaxpr)
+    lean = search._relieved(whole, whole.live.peak - 1, False)
+    assert whole.live.peak - lean.live.peak == BATCH * BATCH * 4 and lean.work > 0
+    closed = jax.core.ClosedJaxpr(search.follow(flat.jaxpr, lean.path).jaxpr, flat.consts)
+    check_jaxpr(closed)
+    agree(jax.jit(jax.core.jaxpr_as_fun(closed))(*args), [fun(*args)])
+
+
+@pytest.mark.parametrize("fun", [gradient_of(unrolled), gradient_of(scanned)])
+def test_less_is_kept_where_new_pages_cost_more_than_work(fun):
+    flat = dce(flattened(jax.make_jaxpr(fun)(WEIGHTS, X)))
+    pooled, cheap, dear = [machine_of("cpu")._replace(pooled=pooled, new_page=cost)
+                           for pooled, cost in ((1 << 25, 48.0), (0, 1.0), (0, 1e4))]
+    budget = 0.9 * Liveness(flat.jaxpr, pooled).peak
+    plans = [Search(m, work_on("cpu")).run(flat.jaxpr, budget) for m in (pooled, cheap, dear)]
+    assert plans[0].cost == plans[0].work == plans[1].work < plans[2].work
+    assert plans[2].live.peak < plans[0].live.peak
+
+
 def test_plans_are_the_same_each_time():
     fun = jax.grad(unrolled)
     budget = int(0.6 * peak(jax.jit(fun).lower(WEIGHTS, X).compile()))
