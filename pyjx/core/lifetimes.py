@@ -104,14 +104,15 @@ class Machine(Record):
 # the compiler ahead of time, and the CPU's memory is the host's.
 _TPU, _TPU_LINK = 819, 32
 # glibc gives blocks of more than 32 MiB (DEFAULT_MMAP_THRESHOLD_MAX) back to the system when they
-# are freed, and XLA's CPU client frees temporaries after each run. A new page of 4 KiB takes 0.25 us
-# on bare metal and 1 to 2 us in virtual machines, in which a core does 25,000 to 500,000 operations
-# of a product: 24 a byte is on the low side, and as many are for writing and reading what is in no
-# cache.
+# are freed, and XLA's CPU client frees temporaries after each run. A new page of 4 KiB takes
+# 0.25 us on bare metal and 1 to 2 us in virtual machines, in which a core does 25,000 to 500,000
+# operations of a product: 24 a byte is on the low side, and as many are for writing and reading
+# what is in no cache.
 _NEW_PAGE, _POOLED = 24.0 + 24.0, 32 << 20
-MACHINES = {"cpu": Machine(joins_apart=True, copies=True, new_page=_NEW_PAGE, pooled=_POOLED), "tpu": Machine(
-    tiled_bytes, fuses_dear=True, rounds=True, scratch=64 << 20, tiles=True,
-    to_host=2 * 64 * _TPU / _TPU_LINK)}
+MACHINES = {
+    "cpu": Machine(joins_apart=True, copies=True, new_page=_NEW_PAGE, pooled=_POOLED),
+    "tpu": Machine(tiled_bytes, fuses_dear=True, rounds=True, scratch=64 << 20, tiles=True,
+                   to_host=2 * 64 * _TPU / _TPU_LINK)}
 _OTHER = Machine(fuses_dear=True)
 
 

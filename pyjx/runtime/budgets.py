@@ -28,10 +28,11 @@ from pyjx.core.value_texts import size_text
 from pyjx.engine.one_cpu import with_updates_at_once
 from pyjx.runtime import backends, cache
 from pyjx.runtime.compile import compile_lowered
+from pyjx.runtime.cuts import flattened, work_on
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.lower import in_own_operations, lower_closed
 from pyjx.runtime.placement import Placement
-from pyjx.runtime.recomputing import Plan, Search, flattened, work_on
+from pyjx.runtime.recomputing import Plan, Search
 from pyjx.version import __version__
 
 _SHOWN = 5  # of the largest arrays

@@ -18,7 +18,7 @@ from pyjx.core.lifetimes import Liveness, machine_of
 from pyjx.core.passes.dce import dce
 from pyjx.core.value_texts import size_text
 from pyjx.runtime.budgets import CURES, Held, largest, peak_of, table_of
-from pyjx.runtime.recomputing import flattened
+from pyjx.runtime.cuts import flattened
 
 # Where arrays were made, as long as they live, by their ids.
 _places: dict[int, tuple[weakref.ref[Any], str]] = {}

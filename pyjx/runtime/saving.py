@@ -1,7 +1,7 @@
 """What `checkpoint` saves within a budget: what costs most to compute again of the values that a
 backward pass reads.
 
-At a price for a byte that is saved a minimum cut of the function's program (runtime/recomputing.py)
+At a price for a byte that is saved a minimum cut of the function's program (runtime/cuts.py)
 says what is saved and what is computed again. The price is the least at which what is saved fits.
 As layers that repeat would all change at one price, values that are made early pay that or more,
 and those that are made later one below. In loops a byte and the work for it are as many times more,
@@ -26,7 +26,7 @@ from pyjx.engine.residuals import Chosen, Policy, Within, cut_jaxpr, kept_by, re
 from pyjx.engine.subjaxprs import selected
 from pyjx.runtime import backends
 from pyjx.runtime.budgets import bytes_on
-from pyjx.runtime.recomputing import Values, Work, flattened, work_on
+from pyjx.runtime.cuts import Values, Work, flattened, work_on
 
 # Of a byte, in arithmetic operations: what is not worth that is never computed again, nor saved.
 _PRICES = (0.0, *[4 * 1.25**k for k in range(150)])

@@ -10,8 +10,8 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration
 from pyjx.core.check import check_jaxpr
+from pyjx.core.flows import Network
 from pyjx.core.jaxpr import subjaxprs
-from pyjx.core.passes.recompute import Network
 from pyjx.runtime.lower import prepare
 
 SIZE = 256

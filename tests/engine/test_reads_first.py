@@ -16,7 +16,7 @@ from pyjx.core.check import check_jaxpr
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.engine.one_cpu import with_reads_first, with_updates_at_once
-from pyjx.runtime.recomputing import flattened
+from pyjx.runtime.cuts import flattened
 
 TABLE = np.random.default_rng(0).random(20_000).astype(np.float32)
 PLACES = np.random.default_rng(1).integers(0, 300, 40)

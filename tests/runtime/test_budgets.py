@@ -18,7 +18,8 @@ from pyjx.core.evaluation import all_eqns
 from pyjx.core.lifetimes import Liveness, machine_of, nbytes, tiled_bytes
 from pyjx.core.passes.dce import dce
 from pyjx.runtime.budgets import bytes_on, peak_of
-from pyjx.runtime.recomputing import NEVER, Search, flattened, work_on
+from pyjx.runtime.cuts import NEVER, flattened, work_on
+from pyjx.runtime.recomputing import Search
 
 WIDTH, BATCH, LAYERS = 64, 512, 8
 RNG = np.random.default_rng(0)
