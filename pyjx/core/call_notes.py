@@ -26,9 +26,9 @@ from pyjx.core.users_calls import (
     call_in,
     call_with,
     callee,
-    function_of,
     is_listed,
-    public_name,
+    is_primitive,
+    refusal,
     told,
 )
 from pyjx.core.value_texts import shortened, shortened_text, without_addresses
@@ -59,14 +59,13 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
         if call is None:
             return
         if _users_function_ran(exc):
-            _name_called(exc, call, frame is not None)
             return
         text = None if hasattr(exc, "_is_told") else told(exc, call, list(tracebacks_of(exc)))
         if text is not None:
             _say(exc, text)
             exc._is_told = True  # type: ignore[attr-defined]
-        renamed = text is None and _name_called(exc, call, frame is not None)
-        if renamed or not _tells(exc, call.name):
+        _name_called(exc, call)
+        if not _tells(exc, call.name):
             shown = _by_position_and_name(args, kwargs) if frame is None else _as_given(call)
             exc.add_note(f"{_NOTE} {call.name}({', '.join(shown)}).")
     except Exception:  # of a name or an argument whose class raises as it is looked at
@@ -80,37 +79,33 @@ def _say(exc: Exception, text: str) -> None:
 
 
 aliases: dict[str, str] = {}  # functions with two names: the other one, which messages have
-_LEADING = re.compile(r"((?:jnp\.|inspect\.|jax\.[a-z.]+\.)?)(\w+)(:? (?:(?:got|requires) )?)")
-_OPERATIONS = ("pyjx.lax.", "pyjx.engine.", "pyjx.core.")  # programs match on their names
+_LEADING = re.compile(r"((?:[a-z]\w*\.)*)(\w+)((?:\(\))?: |\(\) | (?:got|requires) |(?= [a-z]))")
+_OPERATIONS = ("pyjx.lax.", "pyjx.engine.", "pyjx.core.")  # programs match on their words
 
 
-def _name_called(exc: Exception, call: Call, called: bool) -> bool:
-    """Let a message that begins with another public function begin with the one that the user
-    called, and which called the other one. Whether the traceback begins below it is `called`."""
+def _name_called(exc: Exception, call: Call) -> None:
+    """Let a message that begins with another function of this package begin with the one that the
+    user called, and did not give the other one."""
     name = call.name
     message = getattr(exc, "_msg", exc.args[0] if len(exc.args) == 1 else None)
     found = _LEADING.match(message) if isinstance(message, str) else None
-    if found is None or found[2] == name or found[2] in call.parameters:
-        return False
-    other = found[2] == aliases.get(name)
-    for tb in () if other else tracebacks_of(exc):
-        frame = tb.tb_frame
-        code = frame.f_code
-        if not is_internal(code.co_filename):
-            break
-        if code.co_name == name:
-            called = True
-        called_other = code.co_name == found[2] and public_name(function_of(frame)) == found[2]
-        if found[3] != " ":
-            called_other |= found[2] in code.co_names or (
-                found[1] == "inspect." and is_listed(found[2]))
-        other = called and called_other and (found[3] == ": " or not str(
-            frame.f_globals.get("__name__")).startswith(_OPERATIONS))
-        if other:
-            break
-    if other:
-        _say(exc, f"{found[1]}{name}{str(message)[found.end(2):]}")
-    return other
+    if found is None:
+        return
+    path, other, after = found.groups()
+    if other == name.rpartition(".")[2] or other in call.parameters or (
+            other in call.functions()):
+        return
+    *_, raised = tracebacks_of(exc)
+    listed = is_listed(other)
+    if after == ": ":
+        ours = listed or is_primitive(other)
+    elif listed:
+        ours = bool(after or "_" in other) and not str(
+            raised.tb_frame.f_globals.get("__name__")).startswith(_OPERATIONS)
+    else:
+        ours = "_" in other and is_primitive(other)
+    if ours or other == aliases.get(name):
+        _say(exc, f"{path}{name}{str(message)[found.end(2):]}")
 
 
 def _users_function_ran(exc: Exception) -> bool:
@@ -167,8 +162,6 @@ _UNHASHABLE = re.compile("(Non-hashable static arguments are not supported. An e
                          "while trying to hash an object of type <class '(.+?)'>, )(.*?)"
                          r"\.? The error was:", re.DOTALL)
 _ARITY = re.compile(r"\) (takes .*positional|missing \d+ required positional)")
-_REFUSED = re.compile(r"(\w+)\(\): incompatible function arguments\..*?\n +1\. (.*?)\n"
-                      r".*with types: (.*)", re.DOTALL)
 # How functions of the user's are called, by what calls them.
 _CALLS = {
     "_FlatJvp": "rule(primals, tangents)", "_FlatFwd": "fwd(*args)",
@@ -204,6 +197,8 @@ def complete(exc: Exception) -> None:
     if (not isinstance(message, str) or getattr(exc, "_is_complete", False)
             or configuration.traceback_filtering.value == "off"):
         return
+    if type(exc) is TypeError and (plain := refusal(message)) != message:
+        exc.args = (message := plain,)  # which is told of the user's argument as what Python says
     text = without_addresses(message) if is_internal(last.tb_frame.f_code.co_filename) else message
     code = last.tb_frame.f_code
     if type(exc) is TypeError and "policy" in (*code.co_varnames, *code.co_names) and re.search(
@@ -213,12 +208,6 @@ def complete(exc: Exception) -> None:
         text += _meant(*unexpected.groups(), last=last)
     elif type(exc) is TypeError and _ARITY.search(text) and (called := _call_of(exc)):
         text += f". {called}"
-    elif type(exc) is TypeError and (refused := _REFUSED.match(text)):
-        asked = last.tb_frame.f_locals.get("is_leaf")
-        text = f"{refused[1]}(): expected {refused[2]}, got {refused[3]}" if (
-            asked is None or callable(asked)) else (
-            f"is_leaf must be a function, is_leaf(node), got {shortened(asked)} ({refused[1]}(): "
-            f"expected {refused[2]})")
     elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
         said, kind, value = unhashable.groups()
         if is_internal(last.tb_frame.f_code.co_filename):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -20,12 +20,41 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import warn
 from pyjx.core.value_texts import shortened
 
+if TYPE_CHECKING:
+    from pyjx.core.array_type import DTypeLike
+
 DType = Any  # np.dtype, or an ExtendedDType
 Node = Any  # np.dtype, or int, float, complex for the weak types
 
 bfloat16: type = ml_dtypes.bfloat16
-finfo: Any = ml_dtypes.finfo
-iinfo: Any = ml_dtypes.iinfo
+
+class finfo(ml_dtypes.finfo):
+    """The limits of a floating-point dtype, also of those that NumPy does not know.
+
+    Args:
+      dtype: a dtype, or an array of it.
+
+    >>> float(finfo("bfloat16").eps)
+    0.0078125
+    """
+
+    def __new__(cls, dtype: DTypeLike) -> finfo:
+        return super().__new__(cls, dtype)
+
+
+class iinfo(ml_dtypes.iinfo):
+    """The limits of an integer dtype, also of those that NumPy does not know.
+
+    Args:
+      int_type: a dtype, or an array of it.
+
+    >>> iinfo("int4").max
+    7
+    """
+
+    def __init__(self, int_type: DTypeLike) -> None:
+        super().__init__(int_type)
+
 
 # The dtype of the tangents of values that have none, such as integers. It has no bytes.
 float0: np.dtype[Any] = np.dtype([("float0", np.void, 0)])

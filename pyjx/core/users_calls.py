@@ -4,6 +4,7 @@ one that was called, raises in words of its own."""
 
 from __future__ import annotations
 
+import ast
 import builtins
 import re
 import sys
@@ -37,6 +38,18 @@ class Call(NamedTuple):
         """The parameters that were given this object, or a container that holds it."""
         return [p for p, value in self.given.items() if any([
             _holds(v, x, 2) for v in (value, body.get(p, UNKNOWN))])]
+
+    def functions(self) -> set[str]:
+        """The names of the functions among what was given, and of those that these are made of."""
+        found, left = set[str](), [*self.given.values()]
+        for value in left:
+            if isinstance(value, (list, tuple)):
+                left += value[:64]
+            elif callable(value):
+                found.add(str(getattr(value, "__name__", "")))
+                left += [x for of in ("__wrapped__", "func", "fun")
+                         if (x := getattr(value, of, None)) is not None]
+        return found
 
 
 def public_name(fun: Any) -> str | None:
@@ -93,6 +106,12 @@ def is_listed(name: str) -> bool:
     """Whether a module that has been loaded shows this name to users."""
     return any([name in getattr(module, "__all__", ())
                 for path, module in list(sys.modules.items()) if path.startswith("pyjx")])
+
+
+def is_primitive(name: str) -> bool:
+    """Whether it is the name of an operation, of which users may know none."""
+    return any([f"{name}_p" in vars(module)
+                for path, module in list(sys.modules.items()) if path.startswith("pyjx.")])
 
 
 _ARRAYS = {"ArrayImpl": "Array", "Tracer": "Array"}  # what users call them
@@ -272,6 +291,51 @@ def callee(last: TracebackType) -> tuple[list[str], Any]:
     return names, frame.f_locals.get(names[0], frame.f_globals.get(names[0]))
 
 
+# -- what C++ says ---------------------------------------------------------------------------------
+
+
+_REFUSED = re.compile(r"(\w+)\(\): incompatible function arguments\..*?\n +1\. (.*?)\n"
+                      r".*with types: (.*)", re.DOTALL)
+_KINDS = {"Iterable": "list tuple dict set str generator", "Sequence": "list tuple",
+          "Callable": "function builtin_function_or_method method type", "float": "int bool",
+          "int": "bool", "None": "NoneType"}
+_PLAIN = {*dir(builtins), "NoneType", "function", "module"}
+
+
+def refusal(text: str) -> str:
+    """What jaxlib says of arguments that a function of its does not take, as Python does of one."""
+    refused = _REFUSED.match(text)
+    if refused is None:
+        return text
+    own, types = [re.sub(r"\b(?:\w+\.)+(?=[A-Za-z])", "", part) for part in refused.groups()[1:]]
+    positional, _, named = types.partition("kwargs = {")
+    name, kinds = refused[1], [kind for kind in positional.split(", ") if kind]
+    try:
+        (function,) = ast.parse(f"def {own}: ...").body
+    except SyntaxError:
+        return f"{name}(): expected {own}, got {types}"
+    args = function.args  # type: ignore[attr-defined]
+    parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    wanted = {p.arg: ast.unparse(p.annotation or ast.Name("object")) for p in parameters}
+    if "self" in wanted:
+        made, _ = kinds.pop(0), wanted.pop("self")
+        name = made if name == "__init__" else name
+    given = dict(zip(wanted, kinds, strict=False))
+    given.update(item.split(": ") for item in named.rstrip(" }").strip().split(", ") if item)
+    misfits = [p for p, kind in given.items() if p in wanted and not _fits(kind, wanted[p])]
+    for p in sorted(misfits, key=lambda p: given[p] not in _PLAIN):
+        return f"{name}(): {p} must be {wanted[p]}, got {given[p]!r} object"
+    takes = ", ".join([f"{p}: {annotation}" for p, annotation in wanted.items()])
+    got = ", ".join(kinds + [f"{p}: {kind}" for p, kind in given.items() if p not in wanted])
+    return f"{name}() takes ({takes}), got ({got})"
+
+
+def _fits(kind: str, annotation: str) -> bool:
+    words = re.findall(r"\w+", re.sub(r"\[.*?\](?= \||$)", "", annotation))
+    return any([kind == word or word in ("object", "Any") or kind in _KINDS.get(word, "").split()
+                or (word == "Callable" and kind not in _PLAIN) for word in words])
+
+
 # -- which argument it is about --------------------------------------------------------------------
 
 
@@ -292,10 +356,12 @@ def _holds(value: Any, x: Any, depth: int) -> bool:
 
 _BARE = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowError,
          ZeroDivisionError)
-_POSITION = re.compile(r"([\w.]+)( requires ndarray or scalar arguments, .*at position )\d+")
+_POSITION = re.compile(r"(?:[\w.]+ requires ndarray or scalar arguments, |Error interpreting "
+                       r"argument to ).*? at position (?=\d)(\d+)", re.DOTALL)
+_PASSED = re.compile(r"(?<= to )[\w.-]+(?: \(\w+\))?(?= as a JAX value| at position)")
 _PYTHONS = re.compile(r"^'\w+' object (is|has|cannot) ")
-_OF_VALUE = re.compile(r"(Argument .* is not a valid JAX type|Invalid argument to dtype: .* not "
-                       "understood)")
+_OF_VALUE = re.compile(r"(Expected a callable value, got |Argument .* is not a valid JAX type|"
+                       "Invalid argument to dtype: .* not understood)")
 _OTHER_KINDS = ("NoneType", "function", "ndarray")
 _OF_CALLS = re.compile(r"\) (takes|missing|got an unexpected) ")  # which calls of functions get
 _SUBJECT = re.compile(r"(?:((?:[\w.]+\.)?)(\w+): )?([a-z_]\w*|[A-Z])(?= must )")
@@ -304,44 +370,51 @@ _SUBJECT = re.compile(r"(?:((?:[\w.]+\.)?)(\w+): )?([a-z_]\w*|[A-Z])(?= must )")
 def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None:
     """The message in words of the call; None where it is so already, or nothing is known."""
     message = exc.args[0] if len(exc.args) == 1 else None
-    if type(exc) not in _BARE or not (isinstance(message, str) or type(exc) is KeyError):
+    if not (isinstance(message, str) or type(exc) is KeyError) or not (
+            type(exc) in _BARE or message == "std::bad_cast"):
         return None
     text, last = str(message), tbs[-1]
     code: CodeType = last.tb_frame.f_code
     operation, argument = code.co_code[last.tb_lasti:last.tb_lasti + 2]
     said = is_internal(code.co_filename) and operation == opmap["RAISE_VARARGS"] and (
         argument > 0 and not _PYTHONS.search(text))  # it may raise again what Python has raised
-    position, subject = _POSITION.match(text), _SUBJECT.match(text)
-    of_value = _OF_VALUE.match(text)
+    if said and (position := _POSITION.match(text)):
+        about, passed = _about(text, False, call, tbs), _PASSED.search(text)
+        if passed and passed[0] in call.functions():
+            return None
+        before, after = _PASSED.sub(call.name, text[:position.start(1)]), text[position.end():]
+        if about is None:
+            return passed and before.removesuffix(" at position ") + after
+        return f"{before}{list(call.given).index(about[0])}. That is {about[0]}{after}"
+    subject, of_value = _SUBJECT.match(text), _OF_VALUE.match(text)
     if said and any([_names(text, p) for p in call.given]):
         if subject and subject[3] in call.given and (subject[2] or call.name) != call.name:
             return f"{subject[1]}{call.name}{text[subject.end(2):]}"
         return None
     if hasattr(exc, "_is_complete") or "\n" in text or (
-            not (position or subject or of_value) if said else _OF_CALLS.search(text)):
+            not (subject or of_value) if said else _OF_CALLS.search(text)):
         return None
-    about = _about(text, said and not position, call, tbs)
+    about = _about(text, said and not of_value, call, tbs)
     if about is None:
         return None
     name, value = about
-    if said and position:
-        function = position[1] if position[1].endswith(call.name) else call.name
-        return (f"{function}{position[2]}{list(call.given).index(name)}. That is "
-                f"{name}{text[position.end():]}")
     shown = shortened(value)
     of_one = subject and subject[2] == call.name and subject[3][-1] != "s"
     if said and subject and subject[2] and (of_one or re.search(
             rf"got {re.escape(shown)}(?![\w,)\]}}])", text)):
         return f"{subject[1] or ''}{call.name}: {name}{text[subject.end():]}"
-    if said and shown not in text:
+    if said and not (of_value and call.parameters) and shown not in text:
         return None
     wanted = _wanted(call.annotations.get(name), value)
     if of_value:
         own = call.parameters.get(name)
-        if "DType" in str(call.annotations.get(name)) or (
-                own is not None and own.kind is own.VAR_POSITIONAL):
+        if "DType" in str(call.annotations.get(name)):
             return None
-        text = text.partition(". The function may")[0]
+        if own is not None and own.kind is own.VAR_POSITIONAL:
+            name, shown = next(((f"{name}[{i}]", each) for i, each in enumerate(
+                map(shortened, value)) if each in text), (name, shown))
+        else:  # no function that is traced
+            text = text.partition(". The function may")[0]
     return f"{call.name}: {name} {wanted}{shown} ({text.removesuffix('.')})"
 
 
@@ -359,17 +432,25 @@ def _about(text: str, said: bool, call: Call, tbs: Sequence[TracebackType]
     body = own.f_locals if own is not None else {}
     known = {*dir(builtins), *[type(x).__name__ for x in call.given.values()], *_OTHER_KINDS}
     kinds = {*re.findall(r"'(?:[\w.]+\.)?([A-Za-z_]+?)_?\d*'", text)} & known  # NumPy's, too
+    left: dict[str, Any] = {}  # which were given one object, and some expression further out has
     for tb in reversed(tbs):
         used = operands(tb)
-        found = {p: x for x in used.values() for p in call.holders(x, body)}
+        found = {}
+        for variable, x in used.items():
+            holders = call.holders(x, body)  # of which one may have given it its name
+            found.update(dict.fromkeys({variable}.intersection(holders) or holders, x))
         if tb.tb_frame is own:
             found.update({p: used[p] for p in used if p in call.given})
         if kinds:  # Python says of what type it is
             found = {p: x for p, x in found.items() if said or type(x).__name__ in kinds}
-        if found:
-            p = next(iter(found))
-            value = call.given[p]
-            return (p, found[p] if value is UNKNOWN else value) if len(found) == 1 else None
+        left = {p: x for p, x in found.items() if not left or p in left} or left
+        if len(left) == 1:
+            ((p, x),) = left.items()
+            return p, x if call.given[p] is UNKNOWN else call.given[p]
+        if len({*map(id, left.values())}) > 1:
+            return None
+    if left:
+        return None
     of_kind = [(p, x) for p, x in call.given.items() if type(x).__name__ in kinds
                and _wanted(call.annotations.get(p), x) != "cannot be "]
     return of_kind[0] if len(of_kind) == 1 else None
@@ -388,6 +469,7 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "Shape": ("a shape", (tuple,)), "Axes": ("an integer or a sequence of integers", ()),
     "ArrayLike": ("an array", (int, float, complex)), "Array": ("an array", ()),
     "DTypeLike": ("a dtype", (str, type)), "KeyLike": ("a key", ()),
+    "IsLeaf": ("a function or None", (FunctionType,)),
     "ShardingLike": ("a sharding", ()), "DeviceLike": ("a device", ()),
 }
 _ELEMENTS = {"int": " of integers", "SupportsIndex": " of integers", "str": " of strings",

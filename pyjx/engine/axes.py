@@ -51,14 +51,15 @@ if TYPE_CHECKING:
     from pyjx.jaxlib_api import Sharding
 
 
-def _checked_aval(name: str, x: Value) -> ShapedArray:
+def checked_aval(name: str, x: object, position: int = 0) -> ShapedArray:
     """The aval of an operand; the error names the operation."""
     try:
         return get_aval(x)
     except TypeError as error:
+        why = str(error).replace(f" of type {type(x)}", "")
         raise TypeError(
             f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
-            f"type {type(x)}. {error}"
+            f"type {type(x)} and was passed to {name} at position {position}. {why}"
         ) from None
 
 
@@ -117,7 +118,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     (3, 2)
     """
     order = as_ints("transpose", "permutation", permutation)
-    aval = _checked_aval("transpose", operand)
+    aval = checked_aval("transpose", operand)
     if order == tuple(range(aval.ndim)) and not isinstance(operand, np.ndarray) and not (
             is_scalar_constant(operand)):
         return operand
@@ -242,7 +243,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     if type(shape) is not tuple:  # the shape rule, whose answers are kept, checks what is in it
         shape = as_sizes("broadcast_in_dim", "shape", shape)
     dims = as_ints("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
-    aval = _checked_aval("broadcast_in_dim", operand)
+    aval = checked_aval("broadcast_in_dim", operand)
     if any(a > b for a, b in pairwise(dims)) and len(dims) == aval.ndim and (
             min(dims) >= 0 and max(dims) < len(shape)):  # the primitive takes them in order
         order = sorted(range(len(dims)), key=dims.__getitem__)
@@ -441,7 +442,7 @@ def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: ShardingLike 
     [2.0, 2.0, 2.0]
     """
     dims = as_ints("reduce_sum", "axes", axes)
-    aval = _checked_aval("reduce_sum", operand)
+    aval = checked_aval("reduce_sum", operand)
     if not dims:
         return operand
     if out_sharding is not None:

@@ -18,7 +18,7 @@ from pyjx.core.frames import Frame
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.records import Record
 from pyjx.inspect.bad_values import place_text
-from pyjx.inspect.straight import line_of, programs_within, repeatable_of, straight
+from pyjx.inspect.straight import check_keywords, line_of, programs_within, repeatable_of, straight
 
 _DIRECTIONS = 2  # along which each operand is moved
 # Whose derivatives leave something out on purpose.
@@ -118,6 +118,7 @@ def check_rules(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> RuleCheck
     >>> [(rule.operation, rule.mode, rule.operand) for rule in found.wrong]
     [('product', 'cotangent', 1)]
     """
+    check_keywords("check_rules", fun, kwargs)
     check = _Check()
     with configuration.enable_x64(True), configuration.debug_nans(False):
         wide_args, wide_kwargs = jax.tree.map(_wide, (args, kwargs))

@@ -9,12 +9,12 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.array_type import DTypeLike
-from pyjx.core.avals import ShapedArray, aval_makers, get_aval
+from pyjx.core.avals import ShapedArray, aval_makers
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_shape
 from pyjx.core.scalars import scalar_constant, typed
-from pyjx.core.value_texts import cure, shortened
+from pyjx.engine.axes import checked_aval
 
 if TYPE_CHECKING:
     from pyjx.engine.types import Value
@@ -31,15 +31,7 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
     convert = getattr(x, "__jax_array__", None)
     if convert is not None:
         return convert()
-    try:
-        get_aval(x)
-    except TypeError as error:
-        why = (error if hasattr(x, "dtype")
-               else f"Argument {shortened(x)} is not a valid JAX type. {cure(x)}")
-        raise TypeError(
-            f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
-            f"type {type(x)} and was passed to {name} at position {position}. {why}"
-        ) from None
+    checked_aval(name, x, position)
     return x
 
 

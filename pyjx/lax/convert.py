@@ -281,7 +281,7 @@ def full(shape: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
 
 def _full(name: str, shape: tuple[int, ...], fill_value: ArrayLike, dtype: DTypeLike | None,
           sharding: Sharding | None) -> Any:
-    fill_value = _fill_operand(name, fill_value)
+    fill_value = operand(name, fill_value, 1)
     aval = get_aval(fill_value)
     if aval.shape:
         raise TypeError(
@@ -293,13 +293,6 @@ def _full(name: str, shape: tuple[int, ...], fill_value: ArrayLike, dtype: DType
     if dtype not in dtypes.all_dtypes and is_scalar_constant(fill_value):  # keys, float0
         return placed(full_aval(ShapedArray(shape, dtype), fill_value), sharding)
     return placed(broadcast_in_dim(filler(fill_value, dtype, weak), shape, ()), sharding)
-
-
-def _fill_operand(name: str, value: Value) -> Array:
-    try:
-        return operand(name, value, 1)
-    except TypeError as error:
-        raise TypeError(f"{name}: fill_value is no scalar. {error}") from None
 
 
 def real_part_for(value: ArrayLike, dtype: DTypeLike | None) -> Any:
@@ -364,7 +357,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
         dtype = dtypes.canonicalize_dtype(like_dtype, True) if dtype is None else dtype
         out = _full("full_like", tuple(shape), fill_value, dtype, sharding)
         return vary_like(out, x, zero)
-    fill_value = real_part_for(_fill_operand("full_like", fill_value), like_dtype)
+    fill_value = real_part_for(operand("full_like", fill_value, 1), like_dtype)
     if get_aval(fill_value).shape:
         raise TypeError(
             "full_like: full must be called with scalar fill_value, got fill_value.shape "

@@ -23,7 +23,7 @@ from pyjx.core.records import Record
 from pyjx.core.references import METHODS, Ref, Undivided, is_ref
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.engine.axes import at_front, moveaxis
+from pyjx.engine.axes import at_front, checked_aval, moveaxis
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.discharge import (
     UNDIFFERENTIATED,
@@ -80,12 +80,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: b
     >>> float(ref[0])
     2.0
     """
-    try:
-        aval = get_aval(init_val)
-    except TypeError as error:
-        raise TypeError(
-            "Error interpreting argument to new_ref as a JAX value. The problematic value is of "
-            f"type {type(init_val)} and was passed to new_ref at position 0.") from error
+    aval = checked_aval("new_ref", init_val)
     if is_ref_type(aval):
         raise TypeError(f"new_ref got a Ref of type {aval} at position 0. Read its value with "
                         "`ref[...]`.")

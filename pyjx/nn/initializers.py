@@ -286,8 +286,13 @@ def _scaling(name: str, text: str, scale: float, mode: str, distribution: str) -
 
     def make(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (),
              dtype: DTypeLike | None = None) -> Initializer:
-        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+        init = variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+        code = init.__code__  # type: ignore[attr-defined]
+        init.__code__ = code.replace(  # type: ignore[attr-defined]
+            co_qualname=f"{name}.<locals>.init")  # errors are told by it
+        return init
 
+    make.__code__ = make.__code__.replace(co_name=name, co_qualname=name)
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"""{text}
 

@@ -15,6 +15,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import FrameType, ModuleType
 
+from pyjx.guards import guard
 from pyjx.jax_imports import JaxFinder
 
 _OF_JAX = re.compile(r"^jax(?=\.|$)")  # the other name that pyjx may have
@@ -84,6 +85,7 @@ class ImportHint:
     `import package.name` and `from package import name` say of another such name what the
     attribute says."""
 
+    @guard
     def find_spec(self, fullname: str, path: Sequence[str] | None,
                   target: ModuleType | None = None) -> ModuleSpec | None:
         if fullname.startswith(tuple(TABLES)):

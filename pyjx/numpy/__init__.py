@@ -10,7 +10,7 @@ FAMILIES: dict[str, str] = {
     "numpy": (
         "character complexfloating dtype e euler_gamma "
         "flexible floating generic get_printoptions inexact inf integer iterable nan newaxis "
-        "number object_ pi printoptions signedinteger unsignedinteger"
+        "number object_ pi signedinteger unsignedinteger"
     ),
     "numpy.exceptions": "ComplexWarning",
     "pyjx.numpy.types": (
@@ -51,7 +51,8 @@ FAMILIES: dict[str, str] = {
     ),
     "pyjx.numpy.flat_indices": "packbits ravel_multi_index unpackbits unravel_index",
     "pyjx.numpy.files": (
-        "array_repr array_str fromfile fromiter fromstring load save savez set_printoptions"
+        "array_repr array_str fromfile fromiter fromstring load printoptions save savez "
+        "set_printoptions"
     ),
     "pyjx.numpy.polynomials": (
         "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander"

@@ -20,7 +20,6 @@ from numpy import newaxis as newaxis
 from numpy import number as number
 from numpy import object_ as object_
 from numpy import pi as pi
-from numpy import printoptions as printoptions
 from numpy import signedinteger as signedinteger
 from numpy import unsignedinteger as unsignedinteger
 from numpy.exceptions import ComplexWarning as ComplexWarning
@@ -230,6 +229,7 @@ from pyjx.numpy.files import fromfile as fromfile
 from pyjx.numpy.files import fromiter as fromiter
 from pyjx.numpy.files import fromstring as fromstring
 from pyjx.numpy.files import load as load
+from pyjx.numpy.files import printoptions as printoptions
 from pyjx.numpy.files import save as save
 from pyjx.numpy.files import savez as savez
 from pyjx.numpy.files import set_printoptions as set_printoptions
@@ -442,7 +442,6 @@ __all__ = [
     "number",
     "object_",
     "pi",
-    "printoptions",
     "signedinteger",
     "unsignedinteger",
     "ComplexWarning",
@@ -652,6 +651,7 @@ __all__ = [
     "fromiter",
     "fromstring",
     "load",
+    "printoptions",
     "save",
     "savez",
     "set_printoptions",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -159,6 +160,25 @@ def fromiter(*args: Any, **kwargs: Any) -> Array:
     NotImplementedError: jnp.fromiter() is not implemented because it may be non-pure and thus...
     """
     _not_pure("fromiter")
+
+
+def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
+    """A context in which arrays are printed otherwise, NumPy's too; see `numpy.printoptions`.
+
+    Args:
+      *args, **kwargs: as for NumPy.
+
+    Returns:
+      A context manager, which gives the options.
+
+    >>> import pyjx as jax
+    >>> with jax.numpy.printoptions(precision=2):
+    ...     print(jax.numpy.array(0.12345))
+    0.12
+    """
+    with np.printoptions():
+        np.set_printoptions(*args, **kwargs)  # which refuses them here
+    return np.printoptions(*args, **kwargs)
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:

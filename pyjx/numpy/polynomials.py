@@ -231,6 +231,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
       The coefficients, `m` more than those of the argument.
 
     Raises:
+      TypeError: p is of another rank.
       ValueError: m is negative, or there is another number of constants.
 
     >>> import pyjx as jax
@@ -240,6 +241,8 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     m = operator.index(m)
     p, k = promote_dtypes_inexact(*operands("polyint", p, 0 if k is None else k))
     (p,) = _coefficients("polyint", p)
+    if get_aval(p).ndim != 1:
+        raise TypeError(f"polyint: p must be an array of rank 1, got shape {get_aval(p).shape}.")
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     k = jnp.atleast_1d(k)

@@ -355,7 +355,7 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Any = N
       An array of integers of the shape of `v`, from 0 to the size of `a`.
 
     Raises:
-      ValueError: another `side` or `method`, or `a` of more than one axis.
+      ValueError: another `side` or `method`, or `a` or `sorter` of another rank than 1.
 
     >>> import pyjx as jax
     >>> jax.numpy.searchsorted(jax.numpy.array([1, 3, 5]), jax.numpy.array([0, 3, 9])).tolist()
@@ -373,6 +373,9 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Any = N
         if not dtypes.issubdtype(get_aval(sorter).dtype, np.integer):
             raise TypeError("searchsorted: sorter: Indexer must have integer or boolean type, got "
                             f"indexer with type {get_aval(sorter).dtype}")
+        if get_aval(sorter).ndim != 1:
+            raise ValueError("searchsorted: sorter must be an array of rank 1, got shape "
+                             f"{get_aval(sorter).shape}")
         a = jnp.indexing.take(a, sorter, axis=0)
     dtype = _place_dtype(get_aval(a).size)
     if not get_aval(a).size:

@@ -165,7 +165,7 @@ def _aval_of_leaf(x: Any) -> ShapedArray:
     except TypeError:
         if hasattr(x, "__array__"):
             return get_aval(np.asarray(x))
-        raise TypeError(f"Argument '{x}' of type {type(x)} is not a valid JAX type") from None
+        raise
 
 
 def device_put(

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from pyjx import configuration, errors
-from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import DebugInfo, Literal
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.engine.axes import checked_aval
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import linearize_flat
 from pyjx.engine.primitives import name_p
@@ -327,10 +328,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 
 def _named(x: Any, name: str) -> Any:
-    if not is_valid_value(x):
-        raise TypeError(
-            "Error interpreting argument to name as a JAX value. The problematic value is of type "
-            f"{type(x)} and was passed to name at position 0.")
+    checked_aval("name", x)
     return name_p.bind(x, name=name)
 
 

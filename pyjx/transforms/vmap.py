@@ -20,7 +20,7 @@ from pyjx.core.records import Record
 from pyjx.core.references import check_distinct, check_undivided, is_ref
 from pyjx.core.specs import MappingSpec, PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, state
-from pyjx.core.value_texts import cure, shortened
+from pyjx.core.value_texts import shortened
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.functions import (
     FlatFun,
@@ -366,9 +366,7 @@ def _shape(x: Any) -> tuple[int, ...]:
     except TypeError:
         if is_vmappable(x):
             return getattr(x, "shape", ())
-        raise TypeError(
-            f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type. {cure(x)}"
-        ) from None
+        raise
     if aval.is_high:
         raise ValueError(
             f"vmap was requested to map a value of the type {aval} along an axis by its number, "

@@ -2,6 +2,7 @@
 program takes."""
 
 import functools
+import importlib
 import inspect
 import os
 import re
@@ -16,7 +17,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, random
-from pyjx.core import call_notes
+from pyjx.core import call_notes, frames
 from tests.test_guards import ROOT, public_callables
 
 X = jnp.ones((2, 3))
@@ -181,6 +182,63 @@ for cell in ("import pyjx as jax, pyjx.numpy as jnp", "jax.jit(abs, static_argna
                   "ZeroDivisionError: division by zero"):
         assert words in said
     assert str(Path(jax.__file__).parent) not in said and "skipping hidden" not in said
+
+
+# -- inner functions, and those of C++ and other libraries -----------------------------------------
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: jax.scipy.stats.norm.pdf("x"), "norm.pdf requires"),
+    (lambda: jax.scipy.stats.chi2.pdf("x", 2), "chi2.pdf requires"),
+    (lambda: jax.nn.initializers.he_normal(in_axis="x")(random.key(0), (3, 3)), "he_normal: in_"),
+    (lambda: lax.approx_max_k(1.5, 1), "approx_max_k operand must have"),
+    (lambda: lax.approx_max_k(X, 1, reduction_dimension=7), "approx_max_k: reduction_dimension"),
+    (lambda: jnp.inner(X, X, precision="x"), "inner: Precision"),
+    (lambda: jnp.fft.fftfreq(4, jnp.ones(7)), "fftfreq got incompatible"),
+    (lambda: jax.remat(abs, memory_budget="x")(1.0), "remat: memory_budget"),
+    (lambda: jnp.polymul(X, X), r"polymul\(\) only"),
+    (lambda: jax.vmap(jnp.add)(X, jnp.ones((2, 7))), "add got"),  # which the user gave
+    (lambda: lax.reciprocal("x"), "argument to reciprocal .* at position 0. That is x. "),
+    (lambda: lax.fori_loop(0, 3, lambda i, c: c, "x"), "to fori_loop at position 3. That is init"),
+    (lambda: lax.concatenate(["x", X], 0), "That is operands. Argument 'x' is not a valid"),
+    (lambda: jax.vjp(abs, "x"), r"vjp: primals\[0\] cannot be 'x' \(Argument 'x' of type"),
+    (lambda: jnp.sum(X, initial=(1, 2)), r"sum: initial cannot be \(1, 2\)"),
+    (lambda: jax.jit("x"), "jit: fun must be a function, got 'x'"),
+    (lambda: jax.inspect.find(3, x=X), "find: fun must be a function, got 3"),
+    (lambda: jax.inspect.check_rules(lambda x: x, 1.0, y=3), "check_rules .* keyword argument 'y'"),
+    (lambda: jnp.unique(X, return_index="x", size=7, fill_value="x"), "3. That is fill_value"),
+    (lambda: jnp.polyint(X), r"polyint: p must be an array of rank 1, got shape \(2, 3\)"),
+    (lambda: jax.tree.map(abs, 1, is_leaf="x"), "tree_map: is_leaf must be a function or None, got "
+     r"'x' \(flatten\(\): leaf_predicate must be Callable"),
+    (lambda: jax.tree.unflatten(jax.tree.structure(1), 3), "leaves must be a sequence, got 3"),
+    (lambda: jax.tree_util.register_pytree_node("x", 1, 2), "nodetype cannot be 'x'"),
+    (lambda: jax.tree_util.treedef_tuple("x"), "treedefs must be a sequence, got 'x'"),
+    (lambda: jax.profiler.start_server("x"), "start_server: port must be an integer, got 'x'"),
+    (lambda: jnp.finfo("x"), "finfo: dtype cannot be 'x'"),
+    (lambda: jnp.iinfo(float), "iinfo: int_type cannot be <class 'float'>"),
+    (lambda: jnp.printoptions(precision="x"), "printoptions: kwargs cannot be"),
+    (lambda: jnp.printoptions(foo=1), r"printoptions\(\) got an unexpected keyword .*'foo'"),
+    (lambda: importlib.import_module("pyjx.experimental.host_callback"), "cannot import 'host_c"),
+])
+def test_what_is_within_is_told_of_what_was_called(call, words):
+    with pytest.raises(Exception, match=words) as caught:
+        call()
+    files = [tb.tb_frame.f_code.co_filename for tb in frames.tracebacks_of(caught.value)]
+    assert not any([frames.is_internal(f) or "/numpy/" in f or "ml_dtypes" in f for f in files])
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: jax.tree_util.SequenceKey(), "SequenceKey() takes (idx: int), got ()"),
+    (lambda: jax.tree_util.GetAttrKey(1), "GetAttrKey(): name must be str, got 'int' object"),
+    (lambda: jax.devices()[0].memory(3), "memory(): kind must be str, got 'int' object"),
+    (lambda: jax.tree.structure(1).unflatten(3), "unflatten(): arg must be Iterable[Any], got 'in"),
+    (lambda: jax.profiler.TraceAnnotation(3), "TraceAnnotation(): arg0 must be str, got 'int' obj"),
+])
+def test_what_is_called_in_cpp_is_told_as_python_tells_it(call, words):
+    with pytest.raises(TypeError) as caught:
+        call()
+    call_notes.complete(caught.value)  # as the hook for what nobody catches does
+    assert str(caught.value).startswith(words)
 
 
 # -- values that no program takes ------------------------------------------------------------------

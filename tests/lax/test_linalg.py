@@ -117,6 +117,17 @@ def test_rectangular_matrices(dtype, shape):
     close(linalg.svd(a, compute_uv=False), np.linalg.svd(a, compute_uv=False))
 
 
+@pytest.mark.parametrize(("pivots", "size", "want"), [
+    ([3, 7, 9], 4, [3, 0, 0, 0]),
+    ([-1, 2], 4, [3, 2, 1, 0]),
+    ([1, 0, 0], 4, [2, 1, 0, 3]),
+    ([3, 17, -1, 0, -20, 1, 2], 9, [0, 5, 6, 3, 0, 8, 8, 7, 2]),
+])
+def test_pivots_that_lapack_never_gives_are_indices_as_others(pivots, size, want):
+    assert linalg.lu_pivots_to_permutation(np.int32(pivots), size).tolist() == want
+
+
+
 def check_svd(a, found, full):
     u, s, vh = map(np.asarray, found)
     want = np.linalg.svd(a, full_matrices=full)

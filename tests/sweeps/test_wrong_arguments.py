@@ -42,6 +42,7 @@ ARRAYS = r"float|array|1\.|rank|dim|2D|size"
 PLANTS: dict[str, tuple[Any, str]] = {
     "text": ("x", "'x'|str"), "none": (None, "None"), "half": (1.5, r"1\.5|float|\(\)|scalar"),
     "object": (Thing(), "Thing"), "function": (function, "function"),
+    "objects": ([Thing()], "Thing|list"),
     "texts": (["a", "b"], "'a'|list|tuple"), "dictionary": ({"k": 1.0}, "'k'|dict|str"),
     "negative": (-1, r"-1|int|\(\)|scalar"), "far": (99, r"99|int|\(\)|scalar"),
     "pair": ((-1, -3), r"-1|-2|-3|tuple|\(2,\)"),
@@ -53,11 +54,6 @@ PLANTS: dict[str, tuple[Any, str]] = {
 # Classes of the core are made where programs are traced, so nothing is around them.
 LEFT_OUT = re.compile(r"make_user_context|while_loop|enable_|disable_jit|\.no_|config|hijax|ffi|"
                       r"jax\.core|EArray|ManualAxisType|Partial$")
-# Functions that are others with arguments given, which messages name.
-MADE = {"hessian": "jacfwd", "jacobian": "jacrev", "grad": "value_and_grad",
-        **dict.fromkeys(["glorot", "randn"], "variance_scaling"),
-        **dict.fromkeys([f"{kind}_{of}" for kind in ("glorot", "he", "kaiming", "lecun", "xavier")
-                         for of in ("normal", "uniform")], "variance_scaling")}
 # What tells of another thing that is wrong then, or is raised where the results of functions are
 # called, which nothing is around.
 EXPLAINED = re.compile(
@@ -66,6 +62,9 @@ EXPLAINED = re.compile(
     r"is not implemented|split\(indices|: Arguments to batch_matmul|input operand 1 must have|"
     r"The second argument to householder_product|einsum_path|tensordot\(axes|jet\.jet|"
     r"lax\.(scatter|gather)")
+# A name that a message begins with, unless it is an operation's, whose words are JAX's.
+LEADING = re.compile(r"(?:[a-z]\w*\.)*(\w+)(?:\(\))?(?:: | requires ndarray)")
+NAMES = {name.rpartition(".")[2] for name, _ in public_callables()}
 PYTHONS = re.compile(r"' object |not supported between|has no len|unsupported operand|unpack|"
                      r"invalid literal|could not convert|unhashable|index out of range|modulo by|"
                      r"\) argument must be|incompatible function arguments|local variable")
@@ -143,10 +142,16 @@ def faults(of: Sample, parameter: str, kind: str, error: Exception) -> Iterator[
     text = str(error)
     notes = [n for n in getattr(error, "__notes__", ()) if n.startswith("The call was")]
     name = of.name.rpartition(".")[2]
-    names = {name, getattr(of.fun, "__name__", ""), MADE.get(name, name)}
+    names = {name, getattr(of.fun, "__name__", "")}
     everything = "\n".join([text, *notes])
     if not any([re.search(rf"\b{name}\b", everything) for name in names]):
         yield "the function is not named"
+    leading = LEADING.match(text)
+    given = {getattr(x, "__name__", "") for x in of.arguments.args}
+    if leading and leading[1] in NAMES - names - given - {parameter}:
+        yield "another function is named"
+    if re.search("was passed to .* at position", text) and ". That is " not in text:
+        yield "the position is not that in the call"
     shown = parameter in everything.lower() or re.search(PLANTS[kind][1], everything)
     if not shown:
         yield "neither the argument nor its value is shown"

@@ -85,7 +85,7 @@ def _exchanged(pivots: Value, *, permutation_size: int) -> Array:
         return rows
 
     def exchange(step: Any, order: Any) -> Any:
-        there = lax.dynamic_slice_in_dim(pivots, step, 1, axis)
+        there = _from_the_front(lax.dynamic_slice_in_dim(pivots, step, 1, axis), permutation_size)
         mine = lax.dynamic_slice_in_dim(order, step, 1, axis)
         other = take_along(order, there, axis)
         order = lax.select(lax.eq(rows, lax.broadcast_in_dim(there, shape, range(axis + 1))),
@@ -107,14 +107,29 @@ def exchange(rows: list[list[Value]], k: int, other: Value) -> None:
     rows[k] = top
 
 
+def _from_the_front(pivots: Value, size: Any) -> Value:
+    """The numbers of rows, of which negative ones count from the last row, as indices do. One
+    beyond the rows reads the last or first of them, and nothing is written there."""
+    return lax.select(lax.lt(pivots, lax.full_like(pivots, 0)),
+                      lax.add(pivots, lax.full_like(pivots, size)), pivots)
+
+
 def _exchanged_one_by_one(pivots: Value, *, permutation_size: int) -> Value:
     axis = get_aval(pivots).ndim - 1
-    steps = [lax.slice_in_dim(pivots, k, k + 1, axis=axis) for k in range(
+    pivots = _from_the_front(pivots, permutation_size)
+    near = lax.clamp(np.int32(0), pivots, np.int32(permutation_size - 1))
+    steps = [[lax.slice_in_dim(x, k, k + 1, axis=axis) for x in (pivots, near)] for k in range(
         get_aval(pivots).shape[-1])]
-    rows: list[list[Value]] = [[lax.full_like(steps[0], i)] for i in range(permutation_size)]
-    for k, other in enumerate(steps):
-        exchange(rows, k, other)
-    return lax.concatenate([row for row, in rows], axis)
+    numbers = [lax.full_like(steps[0][0], i) for i in range(permutation_size)]
+    rows = numbers
+    for k, (there, read) in enumerate(steps):
+        other = rows[0]
+        for number, row in zip(numbers, rows, strict=True):
+            other = lax.select(lax.eq(read, number), row, other)
+        rows = [lax.select(lax.eq(there, number), rows[k], row)
+                for number, row in zip(numbers, rows, strict=True)]
+        rows[k] = lax.select(lax.eq(there, numbers[k]), rows[k], other)
+    return lax.concatenate(rows, axis)
 
 
 def _are_few(eqn: JaxprEqn, repeated: int) -> bool:
