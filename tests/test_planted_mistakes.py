@@ -295,7 +295,7 @@ def bucketed(policy: Any) -> Any:
      "The call was RegularGridInterpolator(points=(float32[4],), values=float32[2,4])."),
     (lambda: signal.convolve(X, V), "same dimensionality, got shapes (4, 4) and (4,)"),
     (lambda: jax.tree.unflatten([1], jax.tree.structure([1])), "takes the structure first"),
-    (lambda: jax.tree.leaves([1], is_leaf=3), "(): expected flatten(self, tree"),
+    (lambda: jax.tree.leaves([1], is_leaf=3), "is_leaf must be a function or None, got 3"),
     (lambda: jax.tree_util.register_pytree_node_class(type("Bad", (), {})),
      "has a class method tree_unflatten(cls, aux, children)"),
     (lambda: jax.devices(3), "backend must be the name of a platform, such as 'cpu', got 3"),

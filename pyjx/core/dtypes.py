@@ -39,7 +39,7 @@ class finfo(ml_dtypes.finfo):
     """
 
     def __new__(cls, dtype: DTypeLike) -> finfo:
-        return super().__new__(cls, dtype)
+        return super().__new__(cls, dtype)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class iinfo(ml_dtypes.iinfo):
@@ -53,7 +53,7 @@ class iinfo(ml_dtypes.iinfo):
     """
 
     def __init__(self, int_type: DTypeLike) -> None:
-        super().__init__(int_type)
+        super().__init__(int_type)  # type: ignore[no-untyped-call]
 
 
 # The dtype of the tangents of values that have none, such as integers. It has no bytes.

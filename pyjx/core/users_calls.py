@@ -40,13 +40,14 @@ class Call(NamedTuple):
             _holds(v, x, 2) for v in (value, body.get(p, UNKNOWN))])]
 
     def functions(self) -> set[str]:
-        """The names of the functions among what was given, and of those that these are made of."""
+        """The names of the functions among what was given, of those that these are made of, and of
+        their classes."""
         found, left = set[str](), [*self.given.values()]
         for value in left:
             if isinstance(value, (list, tuple)):
                 left += value[:64]
             elif callable(value):
-                found.add(str(getattr(value, "__name__", "")))
+                found |= {str(getattr(value, "__name__", "")), type(value).__name__}
                 left += [x for of in ("__wrapped__", "func", "fun")
                          if (x := getattr(value, of, None)) is not None]
         return found
@@ -321,7 +322,7 @@ def refusal(text: str) -> str:
         made, _ = kinds.pop(0), wanted.pop("self")
         name = made if name == "__init__" else name
     given = dict(zip(wanted, kinds, strict=False))
-    given.update(item.split(": ") for item in named.rstrip(" }").strip().split(", ") if item)
+    given.update(re.findall(r"(\w+): ([^,}\s]+)", named))
     misfits = [p for p, kind in given.items() if p in wanted and not _fits(kind, wanted[p])]
     for p in sorted(misfits, key=lambda p: given[p] not in _PLAIN):
         return f"{name}(): {p} must be {wanted[p]}, got {given[p]!r} object"
