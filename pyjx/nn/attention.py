@@ -165,6 +165,8 @@ def dot_product_attention(
     mask = creation.of_list(mask)
     if mask is not None and get_aval(mask).dtype != np.bool_:
         raise ValueError(f"mask dtype should be bool, but got {dtypes.name(get_aval(mask).dtype)}")
+    if scale is not None and dtypes.issubdtype(get_aval(scale).dtype, np.complexfloating):
+        raise TypeError(f"dot_product_attention: scale must be a real number, got {scale}")
     k = get_aval(key).shape[2]
     if n % k:
         raise ValueError(f"The number of query heads must be a multiple of key/value heads, but "

@@ -623,5 +623,5 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
     >>> jax.numpy.extract(x > 1, x).tolist()
     [2, 3]
     """
-    condition, arr = operands("extract", condition, arr)
+    condition, arr, fill_value = operands("extract", condition, arr, fill_value)
     return jnp.compress(jnp.ravel(condition), jnp.ravel(arr), size=size, fill_value=fill_value)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar, overload
 import numpy as np
 
 from pyjx import lax
-from pyjx.core import dtypes
+from pyjx.core import dtypes, integers
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.call_notes import aliases, note_call
@@ -238,8 +238,12 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
                 if any(_holds_tracer(x) for i, x in enumerate(args) if i in positions) or any(
                         _holds_tracer(x) for k, x in kwargs.items() if k in names):
                     return body(*args, **kwargs)  # which takes its value where that is known
-                hashable = [_frozen(x) if i in positions else x for i, x in enumerate(args)]
-                named = {k: _frozen(x) if k in names else x for k, x in kwargs.items()}
+                taken = inspect.signature(body).parameters
+                order = list(taken.values())
+                hashable = [_static(body, order[i], x) if i in positions else x
+                            for i, x in enumerate(args)]
+                named = {k: _static(body, taken[k], x) if k in names else x
+                         for k, x in kwargs.items()}
                 if (all(x is y for x, y in zip(hashable, args, strict=True))
                         and all(x is kwargs[k] for k, x in named.items())):
                     raise
@@ -288,6 +292,14 @@ def alias(name: str, function: F, make: Callable[[Any], Any] = op_jit) -> F:
     copy.__module__ = body.__module__
     copy.__doc__ = f"Alias of `jax.numpy.{other}`.\n\n{body.__doc__}"
     return make(copy)  # type: ignore[no-any-return]
+
+
+def _static(function: Callable[..., Any], parameter: inspect.Parameter, x: Any) -> Any:
+    """A static argument made hashable; several values are no flag, which Python takes for True."""
+    frozen = _frozen(x)
+    if frozen is not x and type(frozen) is tuple and type(parameter.default) is bool:
+        integers.as_bool(function.__name__, parameter.name, x)
+    return frozen
 
 
 def _frozen(x: Any) -> Any:

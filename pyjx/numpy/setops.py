@@ -152,7 +152,7 @@ def compress(condition: Any, a: ArrayLike, axis: int | None = None, *, size: int
     """
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.compress is not supported.")
-    condition, a = operands("compress", condition, a)
+    condition, a, fill_value = operands("compress", condition, a, fill_value)
     if get_aval(condition).ndim != 1:
         raise ValueError("jnp.compress: condition must be a 1D array, got shape "
                          f"{get_aval(condition).shape}.")
@@ -173,7 +173,6 @@ def compress(condition: Any, a: ArrayLike, axis: int | None = None, *, size: int
         return found
     missing = lax.ge(where, literal(aval.shape[axis], get_aval(where).dtype))
     shape = get_aval(found).shape
-    (fill_value,) = operands("compress", fill_value)
     return lax.select(lax.broadcast_in_dim(missing, shape, (axis,)),
                       stretch(convert(fill_value, aval.dtype), shape), found)
 

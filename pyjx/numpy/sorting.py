@@ -413,7 +413,7 @@ def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None
     if not size:
         return lax.full(get_aval(x).shape, 0, dtype)
     side = "left" if right else "right"
-    options = {"side": side, "method": method or "scan"}
+    options = {"side": side, "method": "scan" if method is None else method}
     up = body_of(searchsorted)(bins, x, **options)
     down = lax.sub(literal(size, dtype), body_of(searchsorted)(
         lax.rev(bins, (0,)), x, **options))

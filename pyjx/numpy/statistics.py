@@ -289,7 +289,7 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
     rows, columns = get_aval(x).shape
     if not columns:
         return lax.full((rows, rows) if rows > 1 else (), math.nan, get_aval(x).dtype)
-    ddof = (0 if bias else 1) if ddof is None else ddof
+    ddof = int(bias == 0) if ddof is None else ddof
     weights, aweights = _observation_weights(x, fweights, aweights)
     count = get_aval(x).shape[1]
     if weights is None:

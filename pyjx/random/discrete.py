@@ -580,8 +580,8 @@ def choice(key: KeyLike, a: Any, shape: Sequence[int] = (), replace: bool = True
             raise TypeError("choice: a must be an array or an integer, got a scalar of dtype "
                             f"{dtypes.name(aval.dtype)}")
         size: Any = a if isinstance(a, SymbolicDim) else int(a)
-    else:
-        axis = as_axis("choice", "axis", axis, aval.ndim)
+    axis = as_axis("choice", "axis", axis, max(aval.ndim, 1))
+    if aval.ndim:
         size = aval.shape[axis]
     count = math.prod(shape)
     if count and size <= 0:

@@ -531,8 +531,12 @@ def generalized_normal(key: KeyLike, p: ArrayLike, shape: Sequence[int] = (), dt
 
 
 def _require_scalar(name: str, p: ArrayLike) -> None:
-    if get_aval(p).shape:
-        raise ValueError(f"{name} requires a scalar p, got one of shape {get_aval(p).shape}")
+    aval = get_aval(p)
+    if aval.shape:
+        raise ValueError(f"{name} requires a scalar p, got one of shape {aval.shape}")
+    if dtypes.issubdtype(aval.dtype, np.complexfloating):
+        raise TypeError(f"{name} requires a real p, got one of dtype {aval.dtype}. Take its real "
+                        "part first.")
 
 
 @on_key("shape", "dtype")

@@ -213,6 +213,9 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[Any], order: int,
     """
     image = jnp.asarray(input)
     places = [jnp.asarray(c) for c in coordinates]
+    if jnp.iscomplexobj(cval) and not jnp.iscomplexobj(image):
+        raise TypeError(f"map_coordinates: cval must be a real number for an image of dtype "
+                        f"{image.dtype}, got a complex one. Take its real part first.")
     cval = jnp.asarray(cval, image.dtype)
     if len(places) != image.ndim:
         raise ValueError("coordinates must be a sequence of length input.ndim, but "

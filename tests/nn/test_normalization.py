@@ -317,3 +317,12 @@ def test_slopes_of_logsumexp_of_a_row_without_weights(sign):
     np.testing.assert_array_equal(mixed, np.zeros((2, 2)))
     slope = jax.jacrev(jax.grad(lambda b, x: nn.logsumexp(x, b=b)), 1)(b[1], jnp.zeros(2))
     np.testing.assert_allclose(slope, [[0, 0], [-1, 1]], atol=1e-6)
+
+
+def test_scales_that_do_not_fit_are_refused():
+    x, scale = jnp.ones((1, 2, 4)), jnp.ones((1, 2, 2))
+    with pytest.raises(ValueError, match="must have one block size, got shapes"):
+        nn.scaled_matmul(x, x, scale, scale[..., :1])
+    q = jnp.ones((1, 2, 1, 4))
+    with pytest.raises(TypeError, match="scale must be a real number, got 1j"):
+        nn.dot_product_attention(q, q, q, scale=1j)

@@ -639,3 +639,10 @@ def test_nothing_is_inserted():
     x = np.array([3.0, 1.0], np.float32)
     assert jnp.insert(x, np.zeros(0), 5.0).tolist() == [3, 1]
     assert jnp.insert(x, 1, np.zeros(0)).tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("pick", [jnp.compress, jnp.extract])
+@pytest.mark.parametrize("value", ["x", None, (0, 0)])
+def test_what_fills_is_looked_at_where_nothing_lacks(pick, value):
+    with pytest.raises(TypeError, match=rf"{pick.__name__} requires .* at position 2. That is fill"):
+        pick(jnp.array([True, False]), jnp.arange(2), fill_value=value)

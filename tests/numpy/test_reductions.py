@@ -310,3 +310,13 @@ def test_initial_floats_of_integers_are_the_same_traced(name, initial):
 
     want = reduced(x[0])
     assert jax.vmap(reduced)(x)[0] == want == jax.jit(reduced)(x[0])
+
+
+@pytest.mark.parametrize("flag", [[True], np.ones(7), ["a", "b"]])
+def test_several_values_are_no_flag(flag: object) -> None:
+    x = jnp.arange(6.0).reshape(2, 3)
+    with pytest.raises(TypeError, match="sum: keepdims must be True or False, got"):
+        jnp.sum(x, 0, keepdims=flag)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="cumulative_sum: include_initial must be True or False"):
+        jnp.cumulative_sum(x[0], include_initial=flag)  # type: ignore[arg-type]
+    assert jnp.sum(x, keepdims=np.array(True)).shape == (1, 1)  # type: ignore[arg-type]

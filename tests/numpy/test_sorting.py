@@ -332,3 +332,9 @@ def test_bisection_is_a_loop(size, side):
     v = np.float32([-1, 0, 0.5, 1, size // 4, size, np.inf, np.nan])
     assert jnp.searchsorted(a, v, side).tolist() == np.searchsorted(a, v, side).tolist()
     assert str(jax.make_jaxpr(jnp.searchsorted)(a, v)).count("gather[") == 1
+
+
+@pytest.mark.parametrize("method", [0, "", ()])
+def test_an_empty_name_is_no_method(method: object) -> None:
+    with pytest.raises(ValueError, match="method"):
+        jnp.digitize(jnp.arange(2.0), jnp.arange(3.0), method=method)  # type: ignore[arg-type]

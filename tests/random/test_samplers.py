@@ -429,3 +429,12 @@ def _params_of(name, jaxpr):
             yield eqn.params
         elif "jaxpr" in eqn.params:
             yield from _params_of(name, eqn.params["jaxpr"].jaxpr)
+
+
+def test_arguments_that_no_element_needs_are_looked_at() -> None:
+    for axis, error in ((1, ValueError), ("x", TypeError)):
+        with pytest.raises(error, match="choice: axis"):
+            random.choice(KEY, 5, (3,), axis=axis)  # type: ignore[arg-type]
+    for draw in (random.ball, random.generalized_normal):
+        with pytest.raises(TypeError, match=f"{draw.__name__} requires a real p, got one of dtype"):
+            draw(KEY, 3 if draw is random.ball else 1j, 1j)  # type: ignore[arg-type]

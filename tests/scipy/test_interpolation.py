@@ -110,3 +110,8 @@ def test_lists_of_points_in_one_dimension():
     for points in ([0.5, 1.0], (0.5, 1.0, 1.5), np.array([0.5, 1.0]), ([0.5, 1.0],)):
         want = 2 * np.ravel(points)
         np.testing.assert_allclose(f(points), want)
+
+
+def test_what_lies_outside_of_a_real_image_is_real():
+    with pytest.raises(TypeError, match="cval must be a real number for an image of dtype float32"):
+        ndimage.map_coordinates(jnp.arange(3.0), [jnp.array([5.0])], 1, cval=1j)

@@ -419,3 +419,15 @@ def test_complex_schur_forms_are_batched():
     general = np.arange(9.0).reshape(3, 3) + eye  # what is left of it is SciPy's, too
     np.testing.assert_allclose(abs(linalg.rsf2csf(general, eye)[0]),
                                abs(sl.rsf2csf(general, eye)[0]), atol=1e-12)
+
+
+def test_convolution_matrices_are_of_vectors():
+    with pytest.raises(ValueError, match="convolution_matrix: a must have at least one axis"):
+        linalg.convolution_matrix(2.0, 2)
+
+
+@pytest.mark.parametrize("flag", [[True], np.ones(3)])
+def test_several_values_are_no_flag(flag):
+    with pytest.raises(TypeError, match="eigh: eigvals_only must be True or False, got"):
+        linalg.eigh(jnp.eye(2), eigvals_only=flag)
+    assert linalg.eigh(jnp.eye(2), eigvals_only=np.array(True)).shape == (2,)

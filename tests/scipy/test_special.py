@@ -680,3 +680,30 @@ def test_hypergeometric_functions_far_out_and_where_polynomials_end():
     for a, b, x in [(4.5, 1.0, -80.0), (1.0, 10.5, 1e4), (10.5, -2.5, -1e4)]:  # float32
         np.testing.assert_allclose(special.hyp1f1(a, b, x), reference.hyp1f1(a, b, x) if x < 9
                                    else np.inf, rtol=1e-3, atol=1e-37)
+
+
+def test_poch_far_below_zero():
+    z = np.float32([-1e10, -2147483648, -1e6 + 0.5, -1000.5, -100.25, -30.25, -7.5, -3])
+    for m in (2.0, 3.0, -2.0, 0.5, 0.75, -7.5):
+        want = reference.poch(z.astype(float), m)
+        known = slice(2 if m != int(m) else 0, None)  # SciPy loses the fraction of larger ones
+        np.testing.assert_allclose(special.poch(z, m)[known], want[known], rtol=2e-4)
+
+
+def test_bessel_jn_where_the_recurrence_starts_too_low_is_nan():
+    z = np.float32([0.5, 20, 33])
+    np.testing.assert_allclose(special.bessel_jn(z, v=2), [reference.jv(n, z) for n in range(3)],
+                               atol=3e-6)
+    assert np.isnan(special.bessel_jn(np.float32([45, -99, np.inf]), v=2)).all()
+    assert np.allclose(special.bessel_jn(99.0, v=1, n_iter=130), reference.jv([0, 1], 99.0),
+                       atol=1e-5)
+    with pytest.raises(ValueError, match="expected n_iter > v >= -1, got n_iter=50 and v=-2"):
+        special.bessel_jn(1.0, v=-2)
+
+
+def test_spherical_harmonics_are_of_integers():
+    angles = jnp.array([0.5]), jnp.array([0.7])
+    assert special.sph_harm_y(jnp.array([-1]), jnp.array([0]), *angles) == 0
+    for n, m, name in ((0.5, 0, "n"), (1, 0.5, "m")):
+        with pytest.raises(TypeError, match=f"sph_harm_y: {name} must be integers, got dtype flo"):
+            special.sph_harm_y(n, m, *angles, n_max=2)

@@ -254,7 +254,9 @@ def convolution_matrix(a: Array, n: int, mode: str = "full") -> Array:
     n = as_int("convolution_matrix", "n", n)
     if n <= 0:
         raise ValueError(f"n must be a positive integer; got {n}.")
-    a = strong(_vector("convolution_matrix", a))
+    a = strong(operands("convolution_matrix", a)[0])
+    if not get_aval(a).ndim:
+        raise ValueError("convolution_matrix: a must have at least one axis, got a scalar.")
     m = get_aval(a).shape[-1]
     if mode not in ("full", "valid", "same"):
         raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")

@@ -110,14 +110,15 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     Args:
       z: array of real dtype; integers become floats.
       v: the highest order, an int.
-      n_iter: where the recurrence starts: well above v and |z|.
+      n_iter: where the recurrence starts: above v and |z| + 4 |z|^(1/3); the result is nan where it
+        does not reach so far.
 
     Returns:
       An array of shape (v + 1, *z.shape).
 
     Raises:
       TypeError: `v` is no integer.
-      ValueError: `z` is complex.
+      ValueError: `z` is complex, or `v` is below -1 or not below `n_iter`.
 
     >>> import pyjx as jax
     >>> [round(y, 4) for y in jax.scipy.special.bessel_jn(jax.numpy.array(1.0), v=1).tolist()]
@@ -126,9 +127,11 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     z, = reals("bessel_jn", z)
     v = concrete_or_error(operator.index, v,
                           "The error arose in jax.scipy.special.bessel_jn argument `v`.")
-    if n_iter < v + 1:
-        raise ValueError(f"bessel_jn: expected n_iter > v, got n_iter={n_iter} and v={v}.")
-    return _orders(z, v, n_iter)
+    if not -1 <= v < n_iter:
+        raise ValueError(f"bessel_jn: expected n_iter > v >= -1, got n_iter={n_iter} and v={v}.")
+    out = _orders(z, v, n_iter)
+    size = jnp.abs(z)
+    return jnp.where(size + 4 * jnp.cbrt(size) > n_iter, math.nan, out)
 
 
 @partial(custom_jvp, nondiff_argnums=(1, 2))

@@ -364,22 +364,27 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 def _poch(z: Array, m: Array) -> Array:
     end = z + m
     pole, end_pole = _is_pole(z), _is_pole(end)
-    # both infinite, or rounded to it: (-1)^m Gamma(1 - z)/Gamma(1 - z - m), by DLMF 5.5.3
-    reflected = (pole | end_pole) & (jnp.abs(end) < math.inf)
+    whole = m == jnp.floor(m)
+    # both infinite, or far below 0: Gamma(1 - z)/Gamma(1 - z - m) times sines, by DLMF 5.5.3
+    reflected = (pole | end_pole | (jnp.maximum(z, end) < -8)) & (jnp.abs(end) < math.inf)
     first, second = jnp.where(reflected, 1 - z, end), jnp.where(reflected, 1 - end, z)
     # For large arguments, whose logarithms agree in most digits, the large terms of Stirling's
     # series are cancelled by hand.
-    far = (jnp.minimum(z, end) >= 8) & (end < math.inf)
-    wide_z, wide_end = jnp.where(far, z, 8), jnp.where(far, end, 8)
-    large = ((z - 0.5) * jnp.log1p(m / wide_z) + m * (jnp.log(wide_end) - 1)
-             + (_remainder(wide_end) - _remainder(wide_z)))
+    far = (jnp.minimum(first, second) >= 8) & (end < math.inf)
+    wide_first, wide_second = jnp.where(far, first, 8), jnp.where(far, second, 8)
+    large = ((wide_second - 0.5) * jnp.log1p(m / wide_second) + m * (jnp.log(wide_first) - 1)
+             + (_remainder(wide_first) - _remainder(wide_second)))
     size = jnp.exp(jnp.where(far, large, lax.lgamma(first) - lax.lgamma(second)))
-    odd = jnp.mod(m, 2) != 0
-    sign = jnp.where(reflected, jnp.where(odd, -1, 1), sign_of_gamma(end) * sign_of_gamma(z))
-    out = jnp.where(far, size, sign * size)
-    at_pole = jnp.where(pole, jnp.where(end_pole, out, 0),
-                        jnp.where(m == jnp.floor(m), out, math.inf))
-    return jnp.where(m == 0, 1, jnp.where(reflected, at_pole, out))
+    unlike = reflected & ~(whole | pole | end_pole)
+    turns, end_turns = jnp.round(z), jnp.round(end)
+    sines = jnp.where(unlike, jnp.sin(math.pi * (z - turns))
+                      / jnp.sin(math.pi * jnp.where(unlike, end - end_turns, 0.5)), 1)
+    odd = jnp.mod(jnp.where(unlike, turns - end_turns, m), 2) != 0
+    sign = jnp.where(reflected, jnp.where(odd, -sines, sines),
+                     sign_of_gamma(end) * sign_of_gamma(z))
+    out = sign * size
+    at_pole = jnp.where(pole, jnp.where(end_pole, out, 0), jnp.where(whole, out, math.inf))
+    return jnp.where(m == 0, 1, jnp.where(reflected & ~unlike, at_pole, out))
 
 
 partials(_poch, lambda out, z, m: out * (lax.digamma(z + m) - lax.digamma(z)),

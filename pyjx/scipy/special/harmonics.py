@@ -207,7 +207,7 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
     Unlike in SciPy there is `n_max`, and no derivatives (`diff_n`) but those of `jax.grad`.
 
     Args:
-      n, m: arrays of integers with 0 <= |m| <= n.
+      n, m: arrays of integers with 0 <= |m| <= n; the value is 0 for others, as in SciPy.
       theta: polar angle, in [0, pi]; others count as the one of the same cosine there.
       phi: azimuth, in [0, 2 pi].
       diff_n: None.
@@ -218,6 +218,7 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
 
     Raises:
       NotImplementedError: `diff_n` is given.
+      TypeError: `n` or `m` are no integers.
 
     >>> import pyjx as jax
     >>> Y = jax.scipy.special.sph_harm_y(*map(jax.numpy.array, ([0], [0], [0.5], [0.5])))
@@ -227,6 +228,9 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
     if diff_n is not None:
         raise NotImplementedError("sph_harm_y: diff_n is not supported; use jax.grad.")
     degree, order, theta, phi = jnp.broadcast_arrays(*map(jnp.asarray, (n, m, theta, phi)))
+    for name, x in (("n", degree), ("m", order)):
+        if jnp.issubdtype(x.dtype, jnp.inexact):
+            raise TypeError(f"sph_harm_y: {name} must be integers, got dtype {x.dtype}.")
     if n_max is None:
         n_max = int(np.max(concrete_or_error(
             np.asarray, n, "The `n_max` argument of `jnp.scipy.special.sph_harm` must be "
@@ -235,11 +239,12 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
     with configuration.numpy_dtype_promotion("standard"):
         dtype = jnp.promote_types(jnp.result_type(theta, phi), jnp.result_type(float))
     theta, phi = theta.astype(dtype), phi.astype(dtype)
+    negative = degree < 0
     degree = jnp.clip(degree, 0, n_max).astype(dtype)
     size = jnp.abs(order).astype(dtype)
     real = _legendre(degree, size, theta, n_max)
     # Y(n, -m) = (-1)^m conj(Y(n, m)), DLMF 14.30.6
     odd = (order < 0) & (order % 2 != 0)
     angle = order.astype(dtype) * phi
-    real = jnp.where(odd, -real, real)
+    real = jnp.where(negative, 0, jnp.where(odd, -real, real))
     return lax.complex(real * jnp.cos(angle), real * jnp.sin(angle))
