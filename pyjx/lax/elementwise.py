@@ -676,8 +676,8 @@ def polynomial(x: ArrayLike, coeffs: Any, *, unroll: int | None = None) -> Array
     >>> float(jax.lax.polynomial(3.0, [1.0, 5.0, 2.0]))
     34.0
     """
-    if unroll is not None:
-        as_int("polynomial", "unroll", unroll)
+    if unroll is not None and as_int("polynomial", "unroll", unroll) < 0:
+        raise ValueError(f"polynomial: unroll must not be negative, got {unroll}")
     x = operand("polynomial", x)
     dtype = get_aval(x).dtype
     if not accepts(REAL_OR_COMPLEX, dtype):

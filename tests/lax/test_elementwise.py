@@ -281,6 +281,8 @@ def test_coefficients_of_polynomials_are_cast():
     assert lax.polynomial(jnp.array([2]), jnp.array([1.5, 2.0])).tolist() == [5]
     assert lax.polynomial(jnp.asarray(2.0), [1, 2]).weak_type
     assert isinstance(lax.polynomial(2, []), jax.Array)
+    with pytest.raises(ValueError, match="polynomial: unroll must not be negative, got -1"):
+        lax.polynomial(2.0, [1.0, 2.0], unroll=-1)
 
 
 def test_batched_second_derivatives_of_polynomials():

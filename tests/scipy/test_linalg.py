@@ -431,3 +431,9 @@ def test_several_values_are_no_flag(flag):
     with pytest.raises(TypeError, match="eigh: eigvals_only must be True or False, got"):
         linalg.eigh(jnp.eye(2), eigvals_only=flag)
     assert linalg.eigh(jnp.eye(2), eigvals_only=np.array(True)).shape == (2,)
+
+
+@pytest.mark.parametrize("factor", [linalg.polar, jax.lax.linalg.qdwh])
+def test_numbers_of_steps_are_not_negative(factor):
+    with pytest.raises(ValueError, match="max_iterations must not be negative, got -1"):
+        factor(jnp.eye(2), max_iterations=-1)

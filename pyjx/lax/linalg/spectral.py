@@ -306,6 +306,8 @@ def unitary_factor(x: ArrayLike, max_steps: int | None = None, eps: float | None
     """U of x = U H for matrices with as many rows as columns at least, the number of steps, and
     for each matrix whether the columns of U are orthonormal."""
     aval = get_aval(x)
+    if max_steps is not None and max_steps < 0:
+        raise ValueError(f"max_iterations must not be negative, got {max_steps}")
     tolerance = float(dtypes.finfo(real_dtype(aval.dtype)).eps if eps is None else eps)
     n = aval.shape[-1]
     # The largest singular value is taken for up to n times what it is.
