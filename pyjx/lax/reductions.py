@@ -15,7 +15,7 @@ from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.contents import deduplicated
 from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import eval_jaxpr
-from pyjx.core.explicit import resolved_sharding
+from pyjx.core.explicit import check_out_sharding, resolved_sharding
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, Primitive, register
@@ -571,6 +571,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     if not flat:
         raise ValueError("reduce must have at least one operand.")
     axes = as_ints("reduce", "dimensions", dimensions)
+    if out_sharding is not None:
+        check_out_sharding(out_sharding, "reduce")
     flat = [_operand("reduce", x, i) for i, x in enumerate(flat)]
     inits = [_operand("reduce (init_values)", x, i) for i, x in enumerate(inits)]
     avals = [get_aval(x) for x in flat]

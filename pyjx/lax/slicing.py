@@ -122,8 +122,8 @@ def _any_above(shape: tuple[int, ...], limit: int) -> bool:
 
 def _flags(name: str, allow_negative: bool | Sequence[bool], ndim: int
            ) -> bool | tuple[bool, ...]:
-    if isinstance(allow_negative, bool):
-        return allow_negative
+    if isinstance(allow_negative, (int, np.bool_)):
+        return bool(allow_negative)
     if not isinstance(allow_negative, (tuple, list)) or len(allow_negative) != ndim:
         raise TypeError(f"{name}: allow_negative_indices must be a bool or a sequence of {ndim} "
                         f"bools, one for each axis, got {allow_negative!r}")

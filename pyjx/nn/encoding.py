@@ -10,6 +10,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
+from pyjx.core.explicit import check_out_sharding
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_int
 from pyjx.core.trace import concrete_or_error
@@ -53,6 +54,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1
     given = get_aval(x).dtype
     if not dtypes.issubdtype(given, np.integer):  # of each call, not of what is compiled once
         warn(f"jax.nn.one_hot input should be integer-typed; got dtype={given}", DeprecationWarning)
+    if out_sharding is not None:
+        check_out_sharding(out_sharding, "jax.nn.one_hot")
     return _one_hot(x, num_classes, dtype=dtype, axis=axis, out_sharding=out_sharding)
 
 

@@ -582,6 +582,8 @@ def csd(x: ArrayLike, y: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg
 def _density(x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap: int | None,
              nfft: int | None, detrend: Any, return_onesided: bool, scaling: str, axis: int,
              average: str) -> tuple[Array, Array]:
+    if average is None:  # by which `stft` asks for the segments
+        raise ValueError('average must be "median" or "mean", got None')
     if y is None:
         check_arraylike("welch", x)
         (x,) = (as_array(a) for a in promote_dtypes_inexact(x))

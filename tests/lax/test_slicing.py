@@ -75,6 +75,7 @@ def test_negative_starts() -> None:
         assert at(i, allow_negative_indices=(True,)) == 2
     for i in (np.int32(-1), jax.numpy.asarray(-1)):
         assert at(i, allow_negative_indices=False) == 0
+        assert at(i, allow_negative_indices=0) == 0
     with pytest.raises(ValueError, match="Index -1 is out of bounds for dimension 3 if allow_neg"):
         at(-1, allow_negative_indices=False)
     assert at(np.uint32(2**32 - 1)) == 2

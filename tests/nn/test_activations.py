@@ -217,3 +217,11 @@ def test_logarithms_of_sums_with_one_ask_nothing(function):
     text = jax.jit(function).lower(jnp.float32(0.5)).as_text()
     assert [text.count(f"stablehlo.{op}") for op in ("is_finite", "and", "compare")] == [0, 0, 0]
     assert jax.grad(jax.grad(jax.nn.softplus))(0.0) == 0.25
+
+
+@pytest.mark.parametrize("sharding", ["x", 0, ()])
+def test_what_is_no_sharding_is_refused(sharding: object) -> None:
+    with pytest.raises(TypeError, match=r"argument of jax\.nn\.one_hot only"):
+        nn.one_hot(jnp.arange(2), 3, out_sharding=sharding)
+    with pytest.raises(TypeError, match="argument of reduce only"):
+        jax.lax.reduce(jnp.arange(2), 0, jax.lax.add, (0,), out_sharding=sharding)

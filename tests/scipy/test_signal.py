@@ -248,3 +248,9 @@ def test_segments_are_slices(size, noverlap):
         return signal.stft(x, nperseg=size, noverlap=noverlap)[2]
 
     assert f"slice_sizes=({size},)" in str(jax.make_jaxpr(transform)(jnp.ones(100)))
+
+
+@pytest.mark.parametrize("density", [signal.welch, lambda x, **kw: signal.csd(x, x, **kw)])
+def test_densities_are_averaged(density):
+    with pytest.raises(ValueError, match='average must be "median" or "mean", got None'):
+        density(jnp.ones(8), nperseg=4, average=None)
