@@ -76,9 +76,6 @@ def scaled_matmul(lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_sca
         if x.shape[:2] != scale.shape[:2] or not scale.shape[2] or x.shape[2] % scale.shape[2]:
             raise ValueError(f"scaled_matmul: {name}_scales must have shape (*, *, K // block) for "
                              f"{name} of shape {x.shape}, got {scale.shape}")
-    if p.shape[2] != q.shape[2]:
-        raise ValueError("scaled_matmul: lhs_scales and rhs_scales must have one block size, got "
-                         f"shapes {p.shape} and {q.shape}")
     dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "scaled_matmul")
     return convert(_product(_unpacked(lhs, lhs_scales), _unpacked(rhs, rhs_scales)), dtype)
 
