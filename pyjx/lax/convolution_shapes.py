@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pyjx.core.integers import as_ints, max_dim
+from pyjx.core.integers import as_int, as_ints, max_dim
 from pyjx.core.records import Record
 
 Padding = tuple[tuple[int, int], ...]
@@ -160,8 +160,10 @@ def named_conv_shape(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[in
             f"{name}: Wrong number of explicit pads for convolution: expected "
             f"{len(lhs_shape) - 2}, got {len(pads)}."
         )
-    if batch_group_count < 1:
-        raise ValueError(f"{name}: batch_group_count must be positive, got {batch_group_count}")
+    count = as_int(name, "batch_group_count", batch_group_count)
+    if count < 1 or (count > 1 and lhs_shape[0] % count):
+        raise ValueError(f"{name}: batch_group_count must be positive and divide the size of the "
+                         f"batch, {lhs_shape[0]}, got {batch_group_count}")
     space = []
     for n, window, stride, (low, high) in zip(lhs_shape[2:], rhs_shape[2:], strides, pads,
                                               strict=True):

@@ -64,6 +64,9 @@ def test_shapes() -> None:
     shapes = (2, 8, 8, 3), (3, 3, 3, 4)
     assert lax.conv_general_shape_tuple(*shapes, (1, 1), "SAME", last) == (2, 8, 8, 4)
     assert lax.conv_shape_tuple(X.shape, K.shape, (1, 1), [(0, 0), (1, 1)]) == (2, 4, 6, 8)
+    for count, error in ((99, ValueError), (0, ValueError), (1.5, TypeError)):
+        with pytest.raises(error, match="conv_shape_tuple: batch_group_count must be"):
+            lax.conv_shape_tuple(X.shape, K.shape, (1, 1), "SAME", count)  # type: ignore[arg-type]
     assert lax.conv_transpose_shape_tuple(*shapes, (2, 2), "SAME", last) == (2, 16, 16, 4)
     assert lax.conv_transpose_shape_tuple(*shapes, (2, 2), "VALID", last) == (2, 17, 17, 4)
 

@@ -707,3 +707,5 @@ def test_spherical_harmonics_are_of_integers():
     for n, m, name in ((0.5, 0, "n"), (1, 0.5, "m")):
         with pytest.raises(TypeError, match=f"sph_harm_y: {name} must be integers, got dtype flo"):
             special.sph_harm_y(n, m, *angles, n_max=2)
+    with pytest.raises(ValueError, match="sph_harm_y: n_max must not be negative, got -1"):
+        special.sph_harm_y(jnp.array([1]), jnp.array([0]), *angles, n_max=-1)

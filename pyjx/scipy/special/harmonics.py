@@ -236,6 +236,8 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
             np.asarray, n, "The `n_max` argument of `jnp.scipy.special.sph_harm` must be "
             "statically specified to use `sph_harm` within JAX transformations."), initial=0))
     n_max = operator.index(n_max)
+    if n_max < 0:
+        raise ValueError(f"sph_harm_y: n_max must not be negative, got {n_max}")
     with configuration.numpy_dtype_promotion("standard"):
         dtype = jnp.promote_types(jnp.result_type(theta, phi), jnp.result_type(float))
     theta, phi = theta.astype(dtype), phi.astype(dtype)
