@@ -64,8 +64,8 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
         if text is not None:
             _say(exc, text)
             exc._is_told = True  # type: ignore[attr-defined]
-        _name_called(exc, call)
-        if not _tells(exc, call.name):
+        renamed = _name_called(exc, call) and text is None
+        if renamed or not _tells(exc, call.name):
             shown = _by_position_and_name(args, kwargs) if frame is None else _as_given(call)
             exc.add_note(f"{_NOTE} {call.name}({', '.join(shown)}).")
     except Exception:  # of a name or an argument whose class raises as it is looked at
@@ -83,18 +83,18 @@ _LEADING = re.compile(r"((?:[a-z]\w*\.)*)(\w+)((?:\(\))?: |\(\) | (?:got|require
 _OPERATIONS = ("pyjx.lax.", "pyjx.engine.", "pyjx.core.")  # programs match on their words
 
 
-def _name_called(exc: Exception, call: Call) -> None:
+def _name_called(exc: Exception, call: Call) -> bool:
     """Let a message that begins with another function of this package begin with the one that the
     user called, and did not give the other one."""
     name = call.name
     message = getattr(exc, "_msg", exc.args[0] if len(exc.args) == 1 else None)
     found = _LEADING.match(message) if isinstance(message, str) else None
     if found is None:
-        return
+        return False
     path, other, after = found.groups()
     if other == name.rpartition(".")[2] or other in call.parameters or (
             other in call.functions()):
-        return
+        return False
     *_, raised = tracebacks_of(exc)
     listed = is_listed(other)
     if after == ": ":
@@ -104,8 +104,10 @@ def _name_called(exc: Exception, call: Call) -> None:
             raised.tb_frame.f_globals.get("__name__")).startswith(_OPERATIONS)
     else:
         ours = "_" in other and is_primitive(other)
-    if ours or other == aliases.get(name):
+    ours |= other == aliases.get(name)
+    if ours:
         _say(exc, f"{path}{name}{str(message)[found.end(2):]}")
+    return ours
 
 
 def _users_function_ran(exc: Exception) -> bool:
