@@ -24,19 +24,16 @@ from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
 from pyjx.core.name_stack import thread_state
 from pyjx.core.places import Space
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import define_call
-from pyjx.engine.functions import FlatFun, check_values, flatten
 from pyjx.engine.metadata import items_of, xla_metadata_call_p, xla_metadata_value_p
 from pyjx.engine.moves import moved
 from pyjx.engine.primitives import optimization_barrier_p
 from pyjx.engine.subjaxprs import batch_jaxpr, consts_as_inputs, live_inputs, part_of, selected
-from pyjx.engine.types import Dims, Params, Tangents, TreeDef, Values
+from pyjx.engine.types import Dims, Params, Tangents, Values
 from pyjx.guards import guard
-from pyjx.runtime.jit import JitSpec, Options
+from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.signature import leaf_names, parameters_of
-from pyjx.transforms.arguments import wraps
 from pyjx.tree_util import broadcast_prefix, tree_map, tree_unflatten
 
 # -- annotated calls -------------------------------------------------------------------------------
@@ -80,13 +77,14 @@ class PlacedCall(Primitive):
             params={**eqn.params, "jaxpr": part, self.spaces: left}, effects=part.effects)
 
 
-def staged_call(primitive: Primitive, f: Callable[..., Any], *, per_result: Any = None,
-                **params: Any) -> Callable[..., Any]:
+def staged_call(primitive: Primitive, f: Callable[..., Any], *,
+                of_trace: Callable[[TracedCall], Params] = lambda traced: {}, **params: Any
+                ) -> Callable[..., Any]:
     """`f` as calls of a primitive, which holds its program as the parameter `jaxpr`; it is traced
     once for each signature, so its program is written once.
 
     Args:
-      per_result: `tree of results -> parameters`, those that depend on it.
+      of_trace: the parameters that depend on what was traced.
       params: the other parameters.
     """
     spec = JitSpec(f, Options(traced_for=primitive.name))
@@ -96,7 +94,7 @@ def staged_call(primitive: Primitive, f: Callable[..., Any], *, per_result: Any 
     def called(*args: Any, **kwargs: Any) -> Any:
         traced, leaves = spec.trace(args, kwargs)
         closed = traced.closed
-        own = {} if per_result is None else per_result(traced.out_tree)
+        own = of_trace(traced)
         outs = primitive.bind(*closed.consts, *leaves, jaxpr=consts_as_inputs(closed), **params,
                               **own)
         if isinstance(primitive, PlacedCall):
@@ -295,11 +293,12 @@ def compute_on(f: Any = None, *, compute_type: str | None = None, out_memory_spa
     options = None if compiler_options is None else json.dumps(
         dict(compiler_options), sort_keys=True)
     return staged_call(
-        compute_on_p, f, per_result=partial(_memories, "out_memory_spaces", out_memory_spaces),
+        compute_on_p, f, of_trace=partial(_memories, "out_memory_spaces", out_memory_spaces),
         compute_type=compute_type, compiler_options_json=options)
 
 
-def _memories(name: str, spaces: Any, tree: TreeDef) -> Params:
+def _memories(name: str, spaces: Any, traced: TracedCall) -> Params:
+    tree = traced.out_tree
     return {name: tuple(broadcast_prefix(spaces, tree_unflatten(tree, [0] * tree.num_leaves)))}
 
 
@@ -330,7 +329,7 @@ def fused(*, out_spaces: Any) -> Callable[[Callable[..., Any]], Callable[..., An
     """
 
     def decorated(f: Callable[..., Any]) -> Callable[..., Any]:
-        call = staged_call(fused_p, f, per_result=partial(_spaces, out_spaces))
+        call = staged_call(fused_p, f, of_trace=partial(_spaces, out_spaces))
 
         @functools.wraps(f)
         def called(*args: Any, **kwargs: Any) -> Any:
@@ -347,8 +346,8 @@ def _on_device(x: ArrayLike) -> Any:
     return in_memory_of(x, Space.Device) if is_valid_value(x) else x
 
 
-def _spaces(out_spaces: Any, tree: TreeDef) -> Params:
-    return {"out_spaces": spread("fused: out_spaces", out_spaces, tree.num_leaves)}
+def _spaces(out_spaces: Any, traced: TracedCall) -> Params:
+    return {"out_spaces": spread("fused: out_spaces", out_spaces, traced.out_tree.num_leaves)}
 
 
 # -- the order of operations -----------------------------------------------------------------------
@@ -419,20 +418,14 @@ def program_order(f: Any = None, *, enforce: bool, strict_in_out: bool | tuple[b
     strict = (strict_in_out,) * 2 if isinstance(strict_in_out, bool) else tuple(strict_in_out)
     excluded = (exclude_argnames,) if isinstance(exclude_argnames, str) else exclude_argnames or ()
 
-    def called(*args: Any, **kwargs: Any) -> Any:
-        leaves, tree = flatten((args, kwargs))
-        check_values(leaves)
-        flat = FlatFun(lambda args, kwargs: f(*args, **kwargs), tree, of=f)
-        closed = trace_to_jaxpr(flat, list(map(get_aval, leaves)))
-        names = leaf_names(parameters_of(f), tree, None) if excluded else ("",) * len(leaves)
-        mask = [n.replace(".", "[").partition("[")[0] in excluded for n in names]
-        outs = program_order_p.bind(
-            *closed.consts, *leaves, jaxpr=consts_as_inputs(closed), enforce=enforce,
-            strict_in=strict[0], strict_out=strict[1],
-            exclude_mask=(*[False] * len(closed.consts), *mask))
-        return flat.unflatten(outs)
+    def mask(traced: TracedCall) -> Params:
+        leaves, n = traced.in_tree.num_leaves, len(traced.closed.consts)
+        names = leaf_names(parameters_of(f), traced.in_tree, None) if excluded else [""] * leaves
+        return {"exclude_mask": (
+            *[False] * n, *[x.replace(".", "[").partition("[")[0] in excluded for x in names])}
 
-    return wraps(f, called)
+    return staged_call(program_order_p, f, of_trace=mask, enforce=enforce, strict_in=strict[0],
+                       strict_out=strict[1])
 
 
 class _Order(Effect):
