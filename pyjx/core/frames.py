@@ -165,6 +165,12 @@ def user_frames(traceback: Traceback | None, limit: int | None = None) -> list[F
     return frames
 
 
+def user_line(traceback: Traceback | None) -> str:
+    """`file:line` of the innermost frame that is the user's; empty if there is none."""
+    frame = user_frame(traceback)
+    return "" if frame is None else f"{frame.file_name}:{frame.start_line}"
+
+
 def user_frame(traceback: Traceback | None) -> Frame | None:
     """The innermost frame of a jaxlib traceback that is the user's; None if there is none."""
     for code, offset in user_code(traceback):

@@ -27,7 +27,8 @@ FAMILIES = {
     "pyjx.inspect.python_text": "UnwritableError python_file",
     "pyjx.viewer.jaxprs": "Pass passes",
     "pyjx.inspect.platforms": "Platform UnavailableError platform stablehlo_versions",
-    "pyjx.inspect.figures": "Bound Memory PassTime roofline",
+    "pyjx.inspect.figures": "Bound PassTime roofline",
+    "pyjx.runtime.memory": "Memory",
     "pyjx.inspect.comparison": "Difference diff without_places",
     "pyjx.inspect.running": (
         "Agreement CheckError LineTime Measurement OperationTime Run check measure run"

@@ -30,9 +30,9 @@ from pyjx.inspect.platforms import UnavailableError as UnavailableError
 from pyjx.inspect.platforms import platform as platform
 from pyjx.inspect.platforms import stablehlo_versions as stablehlo_versions
 from pyjx.inspect.figures import Bound as Bound
-from pyjx.inspect.figures import Memory as Memory
 from pyjx.inspect.figures import PassTime as PassTime
 from pyjx.inspect.figures import roofline as roofline
+from pyjx.runtime.memory import Memory as Memory
 from pyjx.inspect.comparison import Difference as Difference
 from pyjx.inspect.comparison import diff as diff
 from pyjx.inspect.comparison import without_places as without_places
@@ -77,9 +77,9 @@ __all__ = [
     "platform",
     "stablehlo_versions",
     "Bound",
-    "Memory",
     "PassTime",
     "roofline",
+    "Memory",
     "Difference",
     "diff",
     "without_places",

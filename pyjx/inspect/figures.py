@@ -19,43 +19,6 @@ from pyjx.viewer.hlo import FREE, TRIPS, Instruction, computations
 from pyjx.viewer.listing import Places
 
 
-class Memory(Record):
-    """Bytes of a compiled program, as XLA counts them.
-
-    Attributes:
-      argument, output, temp, alias, generated_code: of arguments, of results, of what lies in
-        between, of results that lie in arguments, and of the code.
-      peak: the most at a time, where XLA says so; on CPUs without what lies in between.
-    """
-
-    argument: int
-    output: int
-    temp: int
-    alias: int
-    generated_code: int
-    peak: int | None = None
-
-    @property
-    def in_all(self) -> int:
-        """What a `memory_budget` bounds: all but the code, and what lies in arguments once."""
-        return self.argument + self.output + self.temp - self.alias
-
-    def __str__(self) -> str:
-        rows = [(name.replace("_", " "), value) for name, value in
-                zip(self._fields, self, strict=True) if value is not None]
-        rows.append(("in all", self.in_all))
-        return "\n".join([f"{name:16} {value:16,} bytes" for name, value in rows])
-
-
-def memory_of(stats: Any) -> Memory | None:
-    """XLA's figures of a compiled program."""
-    if stats is None:
-        return None
-    sizes = {name: int(getattr(stats, f"{name}_size_in_bytes")) for name in Memory._fields[:5]}
-    peak = getattr(stats, "peak_memory_in_bytes", 0)
-    return Memory(**sizes, peak=int(peak) or None)
-
-
 class Loop(Record):
     """A loop of a program that XLA has compiled for a CPU.
 

@@ -28,6 +28,7 @@ from pyjx.lazy import deferred
 from pyjx.runtime import compile as compiler
 from pyjx.runtime.costs import Cost, Costs, cost_of
 from pyjx.runtime.jit import jit, spec_of
+from pyjx.runtime.memory import Memory, memory_of
 from pyjx.runtime.stages import Compiled, Lowered, Traced
 from pyjx.tree_util import tree_leaves
 from pyjx.version import PYJX_VERSION
@@ -344,12 +345,9 @@ class Program:
         return self.kernels.assembly(self.platform.name)
 
     @property
-    def memory(self) -> figures.Memory | None:
+    def memory(self) -> Memory | None:
         """Bytes of the compiled program; None where XLA does not say."""
-        try:
-            return figures.memory_of(self.executable.get_compiled_memory_stats())
-        except RuntimeError:
-            return None
+        return memory_of(self.executable)
 
     @property
     def xla_cost(self) -> dict[str, float]:

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lowering.program import LoweredProgram
-from pyjx import configuration, jaxlib_api
+from pyjx import jaxlib_api
 from pyjx.configuration import Budget
 from pyjx.core.derived import derived_structure
-from pyjx.core.frames import shown_path, user_frame
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.lifetimes import Liveness, Sizes, machine_of
 from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.passes.dce import dce
@@ -31,11 +29,11 @@ from pyjx.runtime.compile import compile_lowered
 from pyjx.runtime.cuts import flattened, work_on
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.lower import in_own_operations, lower_closed
+from pyjx.runtime.memory import LiveArray, largest, memory_of, memory_of_device, place_of, table_of
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.recomputing import Plan, Search
 from pyjx.version import __version__
 
-_SHOWN = 5  # of the largest arrays
 CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
           "donated arguments (donate_argnums) need less.")
 _NOTHING = (" Nothing was found to give up. For what is differentiated later, put the budget on "
@@ -62,35 +60,11 @@ def bytes_on(budget: Budget, device: Any) -> int:
     """
     if isinstance(budget, int):
         return budget
-    total = memory_of(device)
+    total = memory_of_device(device)
     if total is None:
         raise ValueError(f"memory_budget={budget}: how much memory {device} has is not known; give "
                          "the budget in bytes, such as '12GiB'.")
     return int(budget * total)
-
-
-def memory_of(device: Any) -> int | None:
-    """The bytes of memory that a device has; None where nobody knows."""
-    if configuration.memory_limit.value is not None:
-        return int(configuration.memory_limit.value)
-    if device is None:
-        return None
-    if device.platform == "cpu":
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        return (device.memory_stats() or {}).get("bytes_limit")  # type: ignore[no-any-return]
-    except (jaxlib_api.JaxRuntimeError, NotImplementedError, RuntimeError):
-        return None  # a device that is only described
-
-
-def peak_of(loaded: Any) -> int | None:
-    """What a compiled program needs, by the compiler; None where it does not tell."""
-    try:
-        stats = loaded.get_compiled_memory_stats()
-    except RuntimeError:
-        return None
-    return int(stats.argument_size_in_bytes + stats.output_size_in_bytes
-               + stats.temp_size_in_bytes - stats.alias_size_in_bytes)
 
 
 # -- planning --------------------------------------------------------------------------------------
@@ -299,11 +273,13 @@ def _in_some_order(source: LoweredProgram, closed: ClosedJaxpr, name: str, optio
     least: tuple[Executable, int] | None = None
     for order in _ORDERS if placement.platform == "cpu" else _ORDERS[:1]:
         executable = compile_lowered(source, closed, name, {**order, **dict(options)}, placement)
-        peak = peak_of(executable.loaded)
-        if peak is None or peak <= budget:
-            return executable, peak
-        if least is None or peak < least[1]:
-            least = executable, peak
+        memory = memory_of(executable.loaded)
+        if memory is None:
+            return executable, None
+        if memory.in_all <= budget:
+            return executable, memory.in_all
+        if least is None or memory.in_all < least[1]:
+            least = executable, memory.in_all
     assert least is not None
     return least
 
@@ -329,7 +305,7 @@ class GivenUp(Record):
                 f"{self.work:10.3g} {self.place}".rstrip())
 
 
-class Memory(Record):
+class MemoryProfile(Record):
     """What a program is expected to need of memory, without a budget and within one.
 
     Attributes:
@@ -342,7 +318,7 @@ class Memory(Record):
     budget: int | None
     before: list[int]
     after: list[int]
-    largest: list[Held]
+    largest: list[LiveArray]
     given_up: list[GivenUp]
 
     @property
@@ -377,7 +353,7 @@ def _drawn(curve: Sequence[int], peak: int, width: int = 64) -> str:
 
 
 def profile(closed: ClosedJaxpr, name: str, budget: int | None, donated: Sequence[bool],
-            platform: str) -> Memory:
+            platform: str) -> MemoryProfile:
     """What a program needs, and what it needs within a budget."""
     closed = in_own_operations(closed, None, platform, True)
     fit = Fitter(math.inf if budget is None else budget)(
@@ -389,66 +365,6 @@ def profile(closed: ClosedJaxpr, name: str, budget: int | None, donated: Sequenc
             row[k] += x
     before, after = [[live.fixed + n for n in live.live] or [live.fixed]
                      for live in (fit.before, fit.after)]
-    return Memory(budget, before, after, largest(fit.closed.jaxpr, fit.after, fit.sizes),
+    return MemoryProfile(budget, before, after, largest(fit.closed.jaxpr, fit.after, fit.sizes),
                   sorted([GivenUp(*key, int(t), int(n), w) for key, (t, n, w) in found.items()],
                          key=lambda g: -g.bytes))
-
-
-# -- what is alive ---------------------------------------------------------------------------------
-
-
-class Held(Record):
-    """An array that is in memory at a program's peak.
-
-    Attributes:
-      bytes: how many it takes.
-      type: such as `f32[8,128]`.
-      what: the argument's name, or the operation that makes it.
-      place: the user's line that makes it; empty where there is none.
-    """
-
-    bytes: int
-    type: str
-    what: str
-    place: str
-
-    def __str__(self) -> str:
-        return f"{size_text(self.bytes):>12}  {self.type:24} {self.what:20} {self.place}".rstrip()
-
-
-def table_of(held: Sequence[Held]) -> str:
-    return "\n".join([f"  {h}" for h in held])
-
-
-def largest(jaxpr: Jaxpr, live: Liveness, sizes: Sizes, most: int = _SHOWN) -> list[Held]:
-    """The largest arrays at a program's peak: its arguments and results, and what is alive then."""
-    names = jaxpr.debug_info.arg_names or ()
-    found = [Held(sizes(v.aval), v.aval.str_short(short_dtypes=True),
-                  names[i] if i < len(names) else f"argument {i}", "")
-             for i, v in enumerate(jaxpr.invars)]
-    made = {v: e for e in jaxpr.eqns for v in e.outvars}
-    found += [_held(v, made[v], sizes) for v in dict.fromkeys(jaxpr.outvars) if v in made]
-    found += list(_alive(live, sizes))
-    return sorted(found, key=lambda h: -h.bytes)[:most]
-
-
-def _alive(live: Liveness, sizes: Sizes) -> Iterator[Held]:
-    i = live.at_peak
-    if not live.eqns:
-        return
-    for v in live.alive(i):
-        yield _held(v, live.eqns[live.first[v]], sizes)
-    inner = live.within(i)
-    if inner is not None:
-        yield from _alive(inner, sizes)
-
-
-def _held(v: Any, eqn: JaxprEqn, sizes: Sizes) -> Held:
-    return Held(sizes(v.aval), v.aval.str_short(short_dtypes=True), eqn.primitive.name,
-                place_of(eqn))
-
-
-def place_of(eqn: JaxprEqn) -> str:
-    """The user's line that an equation comes from."""
-    frame = user_frame(eqn.source_info.traceback)
-    return "" if frame is None else f"{shown_path(frame.file_name)}:{frame.start_line}"

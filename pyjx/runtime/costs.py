@@ -12,7 +12,7 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import elementwise
 from pyjx.core.arithmetic import unknown as of_foreign
 from pyjx.core.evaluation import holds_jaxprs, program_of
-from pyjx.core.frames import user_frame
+from pyjx.core.frames import user_line
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.records import Record
 
@@ -133,9 +133,7 @@ class _Counted:
         one = _cost(eqn, self.unknown)
         cost = [times, *[times * x for x in one]]
         _add(self.operations, eqn.primitive.name, cost)
-        frame = user_frame(eqn.source_info.traceback)
-        where = "?" if frame is None else f"{frame.file_name}:{frame.start_line}"
-        _add(self.lines, where, cost)
+        _add(self.lines, user_line(eqn.source_info.traceback) or "?", cost)
 
 
 def _cost(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float, float]:

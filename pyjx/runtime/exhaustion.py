@@ -12,13 +12,14 @@ from functools import partial
 from typing import Any
 
 from pyjx import configuration, jaxlib_api
-from pyjx.core.frames import shown_path, user_frame
+from pyjx.core.frames import shown_path, user_line
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.lifetimes import Liveness, machine_of
 from pyjx.core.passes.dce import dce
 from pyjx.core.value_texts import size_text
-from pyjx.runtime.budgets import CURES, Held, largest, peak_of, table_of
+from pyjx.runtime.budgets import CURES
 from pyjx.runtime.cuts import flattened
+from pyjx.runtime.memory import LiveArray, largest, memory_of, table_of
 
 # Where arrays were made, as long as they live, by their ids.
 _places: dict[int, tuple[weakref.ref[Any], str]] = {}
@@ -26,8 +27,7 @@ _places: dict[int, tuple[weakref.ref[Any], str]] = {}
 
 def note(arrays: Iterable[Any]) -> None:
     """Note the user's line as that which made some arrays."""
-    frame = user_frame(jaxlib_api.Traceback.get_traceback())
-    place = "" if frame is None else f"{shown_path(frame.file_name)}:{frame.start_line}"
+    place = shown_path(user_line(jaxlib_api.Traceback.get_traceback()))
     for x in arrays:
         _places[id(x)] = weakref.ref(x, partial(_forget, id(x))), place
 
@@ -36,7 +36,7 @@ def _forget(key: int, _: weakref.ref[Any]) -> None:
     _places.pop(key, None)
 
 
-def live(device: Any) -> list[Held]:
+def live(device: Any) -> list[LiveArray]:
     """The arrays of the process that are on a device, the largest first; none where it is not here.
     """
     found = []
@@ -44,8 +44,8 @@ def live(device: Any) -> list[Held]:
         if not x.is_deleted() and device in x.devices():
             reference, place = _places.get(id(x), (None, ""))
             place = place if reference is not None and reference() is x else ""
-            found.append(Held(x.nbytes // len(x.devices()), x.aval.str_short(short_dtypes=True),
-                              "array", place))
+            found.append(LiveArray(x.nbytes // len(x.devices()),
+                                   x.aval.str_short(short_dtypes=True), "array", place))
     return sorted(found, key=lambda h: -h.bytes)
 
 
@@ -56,11 +56,10 @@ def check(executable: Any, closed: ClosedJaxpr, label: str) -> None:
       JaxRuntimeError: it needs more than `jax_memory_limit` leaves.
     """
     limit = configuration.memory_limit.value
-    peak = peak_of(executable.loaded)
-    if limit is None or peak is None:
+    memory = None if limit is None else memory_of(executable.loaded)
+    if limit is None or memory is None:
         return
-    stats = executable.loaded.get_compiled_memory_stats()
-    asked = peak - stats.argument_size_in_bytes
+    asked = memory.in_all - memory.argument
     there = sum([h.bytes for h in live(executable.device)])
     if there + asked > limit:
         raise completed(jaxlib_api.JaxRuntimeError(

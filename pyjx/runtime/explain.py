@@ -16,7 +16,7 @@ import numpy as np
 from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded
 from pyjx.core.avals import AbstractValue, ShapedArray
-from pyjx.core.frames import user_frame
+from pyjx.core.frames import user_frame, user_line
 from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.records import Record
 from pyjx.core.value_texts import size_text
@@ -288,13 +288,8 @@ def explain_function(spec: Any) -> Explanation:
 def _trace(entry: Entry, earlier: Sequence[Entry]) -> Trace:
     costs = entry.costs
     return Trace(entry.number, tuple(arguments(entry)), changes_of(entry, earlier),
-                 _place(entry), entry.within, costs.trace, costs.lower, costs.compile,
-                 entry.compiled)
-
-
-def _place(entry: Entry) -> str:
-    frame = user_frame(entry.traceback)
-    return "?" if frame is None else f"{frame.file_name}:{frame.start_line}"
+                 user_line(entry.traceback) or "?", entry.within, costs.trace, costs.lower,
+                 costs.compile, entry.compiled)
 
 
 def _program_lines(trace: Trace) -> list[str]:
@@ -563,7 +558,7 @@ def report_miss(history: History, entry: Entry, warns: bool) -> None:
 
 def _log_miss(history: History, entry: Entry, changes: Sequence[Change]) -> None:
     frame = user_frame(entry.traceback)
-    where = f"{_place(entry)} ({'?' if frame is None else frame.function_name})"
+    where = f"{user_line(entry.traceback) or '?'} ({frame.function_name if frame else '?'})"
     of = f"{history.name} defined at {history.place}" if history.place else history.name
     lines = [f"TRACING CACHE MISS at {where}:"]
     if not changes:

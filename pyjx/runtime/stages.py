@@ -36,7 +36,7 @@ from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 if TYPE_CHECKING:
     from pyjx.engine.types import TreeDef
     from pyjx.jaxlib_api import Sharding
-    from pyjx.runtime.budgets import Memory
+    from pyjx.runtime.budgets import MemoryProfile
     from pyjx.runtime.costs import Costs
     from pyjx.runtime.explain import Explanation
 
@@ -180,7 +180,7 @@ class Traced(_Stage):
         """
         return costs.Costs(self.jaxpr, lambda: self.lower().cost_analysis())
 
-    def memory(self, memory_budget: str | float | None = None) -> Memory:
+    def memory(self, memory_budget: str | float | None = None) -> MemoryProfile:
         """What the program is expected to need of memory: over time, the largest arrays and the
         lines that make them; and, within a budget, what is computed again.
 

@@ -34,7 +34,7 @@ from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, lines_o
 from pyjx.viewer.stablehlo import stablehlo_listing
 
 if TYPE_CHECKING:
-    from pyjx.runtime.budgets import Memory
+    from pyjx.runtime.budgets import MemoryProfile
 
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -134,7 +134,7 @@ _AROUND = 2  # lines of source above and below one that is shown
 def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
          hlo: str | None = None, cost: Mapping[str, float | str] | None = None,
          measured: Mapping[str, float] | None = None, balance: float = BALANCES["cpu"],
-         passes: Iterable[Pass] = (), memory: Memory | None = None) -> str:
+         passes: Iterable[Pass] = (), memory: MemoryProfile | None = None) -> str:
     """An HTML page that shows the forms of a program side by side.
 
     It is one file, reads nothing over the network and runs from a disk. An operation shows its
@@ -173,7 +173,7 @@ def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None 
         program=base64.b64encode(data).decode())
 
 
-def _both_curves(memory: Memory | None) -> dict[str, Any] | None:
+def _both_curves(memory: MemoryProfile | None) -> dict[str, Any] | None:
     """What is expected without a budget and within it; None where there is none."""
     if memory is None or memory.budget is None:
         return None

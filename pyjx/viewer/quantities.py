@@ -149,7 +149,7 @@ def _convolution(text: str, x: Shape, kernel: Shape, out: Shape) -> float:
 _MOST_STEPS = 200_000  # of called functions, which are steps of their caller
 
 
-class Memory(Record):
+class MemoryCurve(Record):
     """Memory over time.
 
     Attributes:
@@ -169,7 +169,7 @@ class Memory(Record):
         return max(self.live, default=self.arguments)
 
 
-def memory(listing: Listing, constants: frozenset[str], most: int = 2000) -> Memory:
+def memory(listing: Listing, constants: frozenset[str], most: int = 2000) -> MemoryCurve:
     """The memory that the first function of a listing needs, in at most so many steps.
 
     `constants` are the operations that take no memory.
@@ -184,7 +184,7 @@ def memory(listing: Listing, constants: frozenset[str], most: int = 2000) -> Mem
         peak = max(range(len(steps)), key=lambda i: steps[i][1])
         largest = sorted(estimate.alive(head, peak), key=lambda pair: (-pair[1], pair[0]))
     thinned = _thinned(steps, most)
-    return Memory([row for row, _ in thinned], [live for _, live in thinned], arguments,
+    return MemoryCurve([row for row, _ in thinned], [live for _, live in thinned], arguments,
                   largest[:40])
 
 

@@ -17,8 +17,9 @@ from pyjx.core.check import check_jaxpr
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.lifetimes import Liveness, machine_of, nbytes, tiled_bytes
 from pyjx.core.passes.dce import dce
-from pyjx.runtime.budgets import bytes_on, peak_of
+from pyjx.runtime.budgets import bytes_on
 from pyjx.runtime.cuts import NEVER, flattened, work_on
+from pyjx.runtime.memory import memory_of
 from pyjx.runtime.recomputing import Search
 
 WIDTH, BATCH, LAYERS = 64, 512, 8
@@ -120,7 +121,7 @@ def gradient_of(loss):
 
 
 def peak(compiled):
-    return peak_of(compiled.runtime_executable())
+    return memory_of(compiled.runtime_executable()).in_all
 
 
 def agree(found, wanted):
