@@ -21,7 +21,7 @@ from lowering.shardings import (
     placed_in_memory,
     with_token,
 )
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import ShapedArray, taken_over
 from pyjx.core.effects import is_ordered
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from pyjx.core.passes.dce import used_variables
@@ -30,16 +30,6 @@ from pyjx.lazy import deferred
 dynamic = deferred("lowering.dynamic")  # few programs have symbolic dimensions
 
 _DONOR = "jax.buffer_donor = true"
-
-
-def taken_over(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
-               donated: Sequence[bool]) -> dict[int, int]:
-    """For donated arguments the results that take their places: the first ones of their types."""
-    free: dict[Any, list[int]] = {}
-    for k, aval in reversed(list(enumerate(out_avals))):
-        free.setdefault((aval.shape, aval.dtype), []).append(k)
-    return {i: free[key].pop() for i, (aval, given) in enumerate(
-        zip(in_avals, donated, strict=True)) if given and free.get(key := (aval.shape, aval.dtype))}
 
 
 def donation(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],

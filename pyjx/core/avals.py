@@ -664,6 +664,17 @@ def array_aval(shape: Shape, dtype: Any, weak_type: bool = False, place: Place =
     return _checked(shape, dtype, weak_type, place) if found is None else found
 
 
+def taken_over(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
+               donated: Sequence[bool]) -> dict[int, int]:
+    """For donated arguments the results that take their places: the first ones of their types."""
+    free: dict[Any, list[int]] = {}
+    for k, aval in reversed(list(enumerate(out_avals))):
+        if type(aval) is ShapedArray:  # and no token
+            free.setdefault((aval.shape, aval.dtype), []).append(k)
+    return {i: free[key].pop() for i, (aval, given) in enumerate(
+        zip(in_avals, donated, strict=True)) if given and free.get(key := (aval.shape, aval.dtype))}
+
+
 # Makers of avals by the Python type of the value: the runtime adds its array class, and tracers
 # their own.
 aval_makers: dict[type, Callable[[Any], ShapedArray]] = {}

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core.arithmetic import reduction
+from pyjx.core.avals import taken_over
 from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.places import Space
@@ -172,18 +173,11 @@ class Liveness:
         return max(found, key=lambda live: max(live.live, default=0), default=None)
 
     def _fixed(self, jaxpr: Jaxpr, donated: Sequence[bool]) -> int:
-        given = sum([self._sizes(v.aval) for v in jaxpr.all_invars])
-        own = [self._sizes(v.aval) for v in jaxpr.outvars]
-        free: dict[Any, int] = {}
-        for v, d in zip(jaxpr.invars, donated, strict=False):
-            if d:
-                free[v.aval.shape, v.aval.dtype] = free.get((v.aval.shape, v.aval.dtype), 0) + 1
-        for aval, n in zip(jaxpr.out_avals, own, strict=True):
-            key = getattr(aval, "shape", None), getattr(aval, "dtype", None)
-            if free.get(key, 0):
-                free[key] -= 1
-                given -= n
-        return given + sum(own)
+        own = [self._sizes(aval) for aval in jaxpr.out_avals]
+        donated = (*donated, *[False] * (len(jaxpr.invars) - len(donated)))
+        shared = taken_over(jaxpr.in_avals, jaxpr.out_avals, donated) if any(donated) else {}
+        return (sum([self._sizes(v.aval) for v in jaxpr.all_invars]) + sum(own)
+                - sum([own[k] for k in shared.values()]))
 
     def _find(self, jaxpr: Jaxpr, results: dict[Any, None], loop: bool) -> None:
         """Find out which values are in memory, and for how long."""

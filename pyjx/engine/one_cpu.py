@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from lowering.program import taken_over
 from lowering.rules import rules_for
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import TOGETHER, transcendental
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import ShapedArray, taken_over
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
 from pyjx.core.evaluation import holders, holders_in, map_jaxprs
