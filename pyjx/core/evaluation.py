@@ -4,14 +4,14 @@ parameters of equations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from operator import is_
 from typing import Any
 
 from pyjx.core import source_info
 from pyjx.core.derived import derived_structure
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxprs_in_params
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import as_recorded
 from pyjx.core.trace import eager_trace, state
@@ -130,6 +130,16 @@ def all_eqns(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[JaxprEqn]:
         if eqn.params and holds_jaxprs(eqn):
             for inner in jaxprs_in_params(eqn.params):
                 yield from all_eqns(inner)
+
+
+def variables(atoms: Iterable[Atom]) -> list[Var]:
+    """The atoms that are no literals."""
+    return [x for x in atoms if type(x) is not Literal]  # type: ignore[misc]
+
+
+def replaced(atoms: Iterable[Atom], values: Mapping[Any, Any]) -> list[Any]:
+    """The atoms, and for those that have one the value in their place."""
+    return [x if type(x) is Literal else values.get(x, x) for x in atoms]
 
 
 def program_of(primitive: Primitive, params: dict[str, Any]) -> ClosedJaxpr | None:

@@ -18,8 +18,8 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.contents import are_plain, params_key
 from pyjx.core.derived import derived
 from pyjx.core.effects import is_replaced, join_effects
-from pyjx.core.evaluation import all_eqns, holders, holders_in, map_jaxprs, within
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from pyjx.core.evaluation import all_eqns, holders, holders_in, map_jaxprs, replaced, within
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from pyjx.core.name_stack import NameStack
 from pyjx.core.options import Inline
 from pyjx.core.primitive import Unrolled
@@ -109,7 +109,7 @@ def _rewritten(jaxpr: Jaxpr, platform: str, repeated: int, holding: Collection[i
     for eqn in jaxpr.eqns:
         holds = id(eqn) in holding
         if values:
-            eqn = eqn.replace(invars=_read(eqn.invars, values))
+            eqn = eqn.replace(invars=replaced(eqn.invars, values))
         if _asks_to_be_inlined(eqn):
             inlined = decompose(eqn.params["jaxpr"], platform, repeated).jaxpr
             put_in_place(eqn, inlined, eqns, values, _names_inside(eqn))
@@ -130,7 +130,7 @@ def _rewritten(jaxpr: Jaxpr, platform: str, repeated: int, holding: Collection[i
         else:
             put_in_place(eqn, program.jaxpr, eqns, values,
                           eqn.source_info.name_stack if users else None)
-    return jaxpr.replace(eqns=eqns, outvars=_read(jaxpr.outvars, values),
+    return jaxpr.replace(eqns=eqns, outvars=replaced(jaxpr.outvars, values),
                          effects=join_effects(eqns))
 
 
@@ -173,10 +173,6 @@ def _names_inside(eqn: JaxprEqn) -> NameStack:
     names = eqn.source_info.name_stack
     label = eqn.primitive.label
     return names if label is None else names.extend(label(eqn.params))
-
-
-def _read(atoms: Sequence[Atom], values: dict[Any, Any]) -> list[Atom]:
-    return [values.get(v, v) for v in atoms]
 
 
 def _with_rewritten_jaxprs(eqn: JaxprEqn, platform: str, repeated: int) -> JaxprEqn:

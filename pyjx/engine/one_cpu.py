@@ -21,13 +21,13 @@ from pyjx.core.arithmetic import TOGETHER, transcendental
 from pyjx.core.avals import ShapedArray, taken_over
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
-from pyjx.core.evaluation import holders, holders_in, map_jaxprs
+from pyjx.core.evaluation import holders, holders_in, map_jaxprs, replaced, variables
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.options import ONE_KERNEL
 from pyjx.core.passes.dce import dce_jaxpr
 from pyjx.core.places import HERE
 from pyjx.core.primitive import CHEAP, find_primitive
-from pyjx.engine.primitives import optimization_barrier_p
+from pyjx.engine.primitives import barrier_eqn, optimization_barrier_p
 from pyjx.jaxlib_api import CPU_BARRIER_PASS
 
 
@@ -236,27 +236,17 @@ def _stencils_kept(jaxpr: Jaxpr) -> Jaxpr:
     for eqn in jaxpr.eqns:
         done = _work(eqn, work) if readers else {}
         new = params.get(id(eqn), eqn.params)
-        if new is not eqn.params or not behind.keys().isdisjoint(_variables(eqn.invars)):
-            eqn = eqn.replace(params=new, invars=_replaced(eqn.invars, behind))
+        if new is not eqn.params or not behind.keys().isdisjoint(variables(eqn.invars)):
+            eqn = eqn.replace(params=new, invars=replaced(eqn.invars, behind))
         eqns.append(eqn)
         for v in eqn.outvars if done else ():
             again = (_reads(v, readers.get(v, {})) - 1) * sum(done.values())
             if again < AGAIN or again * _size(v) < AGAIN_IN_ALL:
                 work[v] = done
             else:
-                behind[v] = Var(v.aval)
-                eqns.append(JaxprEqn(optimization_barrier_p, [v], [behind[v]], {}, no_effects,
-                                     eqn.source_info))
+                eqns.append(barrier_eqn([v], behind, eqn.source_info))
     return jaxpr if all(map(is_, eqns, jaxpr.eqns)) else \
-        jaxpr.replace(eqns=eqns, outvars=_replaced(jaxpr.outvars, behind))
-
-
-def _replaced(vs: Sequence[Any], by: Mapping[Any, Var]) -> list[Any]:
-    return [by.get(v, v) if type(v) is Var else v for v in vs]
-
-
-def _variables(vs: Sequence[Any]) -> list[Var]:
-    return [v for v in vs if type(v) is Var]
+        jaxpr.replace(eqns=eqns, outvars=replaced(jaxpr.outvars, behind))
 
 
 def _only_moves(eqn: JaxprEqn) -> bool:
@@ -266,13 +256,13 @@ def _only_moves(eqn: JaxprEqn) -> bool:
 
 def _work(eqn: JaxprEqn, done: Mapping[Any, Work]) -> Work:
     """What is done for an element of a result where nothing is kept."""
-    given = [done[v] for v in _variables(eqn.invars) if v in done]
+    given = [done[v] for v in variables(eqn.invars) if v in done]
     if eqn.primitive.is_call and not _is_kernel(eqn):
         made, reads = _inside(eqn.params["jaxpr"])
         return {id(eqn): made + sum([n * sum(done[v].values()) for v, n in zip(
             eqn.invars, reads, strict=True) if type(v) is Var and v in done])}
     if eqn.primitive.fused or eqn.primitive.in_place:
-        parts = [v for v in _variables(eqn.invars) if v.aval.shape]
+        parts = [v for v in variables(eqn.invars) if v.aval.shape]
         return {id(eqn): max([sum(w.values()) for w in given], default=0) + (
             _BRANCH if len(parts) > 1 else 1)}
     moves = _only_moves(eqn)
@@ -286,7 +276,7 @@ def _work(eqn: JaxprEqn, done: Mapping[Any, Work]) -> Work:
 def _readers(jaxpr: Jaxpr) -> dict[Any, Readers]:
     """From where values are read: by the last of the operations that take elements from elsewhere,
     before one computes with them."""
-    readers: dict[Any, Readers] = {v: {_ITSELF: 1} for v in _variables(jaxpr.outvars)}
+    readers: dict[Any, Readers] = {v: {_ITSELF: 1} for v in variables(jaxpr.outvars)}
     for eqn in reversed(jaxpr.eqns):
         read = {k: n for v in eqn.outvars for k, n in readers.get(v, {}).items()}
         if eqn.primitive.fused:
@@ -324,7 +314,7 @@ def _inside(closed: ClosedJaxpr) -> tuple[float, list[float]]:
     for eqn in closed.jaxpr.eqns:
         work.update(dict.fromkeys(eqn.outvars, _work(eqn, work)))
     readers = _readers(closed.jaxpr)
-    return (max([sum(work[v].values()) for v in _variables(closed.jaxpr.outvars) if v in work],
+    return (max([sum(work[v].values()) for v in variables(closed.jaxpr.outvars) if v in work],
                 default=0), [_reads(v, readers.get(v, {})) for v in closed.jaxpr.invars])
 
 
@@ -354,7 +344,7 @@ def _reads_first(jaxpr: Jaxpr, repeated: bool) -> Jaxpr:
         updates = [e for e in jaxpr.eqns if e.primitive.in_place]
         tables = {*jaxpr.invars, *[v for e in updates for v in e.outvars]}
         read = {v for e in jaxpr.eqns if e.primitive.accumulate is not None for v in e.invars}
-        for carried in [v for v in _variables([e.invars[0] for e in updates])
+        for carried in [v for v in variables([e.invars[0] for e in updates])
                         if v in tables and v in read and _size(v) >= _COPIED][:_CARRIES]:
             jaxpr = _with_barrier(jaxpr, carried)
     return jaxpr
@@ -390,25 +380,16 @@ def _with_barrier(jaxpr: Jaxpr, carried: Var) -> Jaxpr:
     for eqn in reversed(jaxpr.eqns):
         if not needed.isdisjoint(eqn.outvars):
             first.append(eqn)
-            needed.update(_variables(eqn.invars))
+            needed.update(variables(eqn.invars))
     if updates[0] in first or any([e.effects for e in first]):
         return jaxpr
     behind: dict[Any, Var] = {}
-    barrier = _barrier([carried, *held], behind, updates[0])
+    barrier = barrier_eqn([carried, *held], behind, updates[0].source_info)
     before = set(map(id, first))
-    rest = [e.replace(invars=_replaced(e.invars, behind))
+    rest = [e.replace(invars=replaced(e.invars, behind))
             for e in jaxpr.eqns if id(e) not in before]
     return jaxpr.replace(eqns=[*reversed(first), barrier, *rest],
-                         outvars=_replaced(jaxpr.outvars, behind))
-
-
-def _barrier(values: Sequence[Any], behind: dict[Any, Any], before: JaxprEqn) -> JaxprEqn:
-    """A barrier of values before an equation; `behind` says what is read in their places."""
-    after = [Var(v.aval) for v in values]
-    barrier = JaxprEqn(optimization_barrier_p, _replaced(values, behind), after, {}, no_effects,
-                       before.source_info)
-    behind.update(zip(values, after, strict=True))
-    return barrier
+                         outvars=replaced(jaxpr.outvars, behind))
 
 
 def with_updates_at_once(jaxpr: Jaxpr, donated: Sequence[bool]) -> Jaxpr:
@@ -425,7 +406,7 @@ def with_updates_at_once(jaxpr: Jaxpr, donated: Sequence[bool]) -> Jaxpr:
     of: dict[Any, set[Any]] = {v: {v} for v in place}  # arguments that are read where a value is
     last: dict[Any, Any] = {}  # what is made of an argument last
     for i, eqn in enumerate(jaxpr.eqns):
-        args = set().union(*[of.get(x, ()) for x in _variables(eqn.invars)])
+        args = set().union(*[of.get(x, ()) for x in variables(eqn.invars)])
         if i not in late and _is_fused(eqn):
             of[eqn.outvars[0]] = args
         elif i not in late and eqn.outvars:
@@ -436,7 +417,7 @@ def with_updates_at_once(jaxpr: Jaxpr, donated: Sequence[bool]) -> Jaxpr:
     at = {v: i for i, e in enumerate(jaxpr.eqns) if i not in late for v in e.outvars}
     order = [(i, False, i) for i in range(len(jaxpr.eqns)) if i not in late]
     for i in sorted(late):
-        (r,), read = jaxpr.eqns[i].outvars, _variables(jaxpr.eqns[i].invars)
+        (r,), read = jaxpr.eqns[i].outvars, variables(jaxpr.eqns[i].invars)
         before = [*read, *[last[v] for v in read if v in last], made.get(r)]
         at[r] = max([at.get(x, -1) for x in before], default=-1)
         order.append((at[r], True, i))
@@ -445,13 +426,13 @@ def with_updates_at_once(jaxpr: Jaxpr, donated: Sequence[bool]) -> Jaxpr:
     for now, is_late, i in sorted(order):
         eqn = jaxpr.eqns[i]
         if is_late:
-            eqns += [_barrier([v, last[v]], behind, eqn)
-                     for v in _variables(eqn.invars) if v in last]
-        eqns.append(eqn.replace(invars=_replaced(eqn.invars, behind)))
+            eqns += [barrier_eqn([v, last[v]], behind, eqn.source_info)
+                     for v in variables(eqn.invars) if v in last]
+        eqns.append(eqn.replace(invars=replaced(eqn.invars, behind)))
         # A result that is read again stays where it is, perhaps before the argument's last read.
-        eqns += [_barrier([r, made[r]], behind, eqn) for r in eqn.outvars
+        eqns += [barrier_eqn([r, made[r]], behind, eqn.source_info) for r in eqn.outvars
                  if r in made and at[made[r]] < (now + is_late)]
-    return jaxpr.replace(eqns=eqns, outvars=_replaced(jaxpr.outvars, behind))
+    return jaxpr.replace(eqns=eqns, outvars=replaced(jaxpr.outvars, behind))
 
 
 def _only_for(jaxpr: Jaxpr, results: Set[Any]) -> set[int]:
@@ -463,7 +444,7 @@ def _only_for(jaxpr: Jaxpr, results: Set[Any]) -> set[int]:
         if _is_fused(eqn) and eqn.outvars[0] not in elsewhere:
             found.add(i)
         else:
-            elsewhere.update(_variables(eqn.invars))
+            elsewhere.update(variables(eqn.invars))
     return found
 
 

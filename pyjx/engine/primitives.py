@@ -17,6 +17,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.effects import no_effects
+from pyjx.core.evaluation import replaced
 from pyjx.core.explicit import entries_of
 from pyjx.core.jaxpr import JaxprEqn, Var
 from pyjx.core.layouts import ShardingLike
@@ -168,6 +169,17 @@ optimization_barrier_p = register(Primitive(
     sharding_rule=lambda outs, *xs: list(map(entries_of, xs)), multiple_results=True,
     jvp=_barrier_jvp, transpose=_barrier_transpose, batch=_barrier_batch, linear=APART,
 ))
+
+
+def barrier_eqn(values: Sequence[Any], behind: dict[Any, Any], source_info: SourceInfo
+                ) -> JaxprEqn:
+    """A barrier of values, or of what stands in their places behind another one; `behind` gets what
+    stands there behind this one."""
+    after = [Var(v.aval) for v in values]
+    barrier = JaxprEqn(optimization_barrier_p, replaced(values, behind), after, {}, no_effects,
+                       source_info)
+    behind.update(zip(values, after, strict=True))
+    return barrier
 
 
 # -- names of values, for policies of rematerialization --------------------------------------------

@@ -7,6 +7,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
+from pyjx.core.evaluation import replaced
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Literal
 from pyjx.core.trace import Tracer
 
@@ -29,6 +30,6 @@ def with_literals(closed: ClosedJaxpr) -> ClosedJaxpr:
             if v not in written]
     jaxpr = closed.jaxpr.replace(
         constvars=[v for v, _ in kept],
-        eqns=[e.replace(invars=[written.get(v, v) for v in e.invars]) for e in closed.eqns],
-        outvars=[written.get(v, v) for v in closed.outvars])
+        eqns=[e.replace(invars=replaced(e.invars, written)) for e in closed.eqns],
+        outvars=replaced(closed.outvars, written))
     return ClosedJaxpr(jaxpr, [x for _, x in kept])
