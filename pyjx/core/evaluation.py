@@ -148,6 +148,15 @@ def program_of(primitive: Primitive, params: dict[str, Any]) -> ClosedJaxpr | No
     return None if rule is None else rule(params)
 
 
+def jaxprs_of(eqn: JaxprEqn) -> Sequence[ClosedJaxpr]:
+    """The programs that an equation runs, or runs one of."""
+    program = program_of(eqn.primitive, eqn.params)
+    if program is not None:
+        return [program]
+    held = eqn.primitive.holder.held
+    return () if held is None else held(eqn.params).programs  # type: ignore[no-any-return]
+
+
 def within(eqn: JaxprEqn) -> AbstractContextManager[Any]:
     """The context in which programs that an equation holds are traced anew."""
     rule = eqn.primitive.holder.within

@@ -20,7 +20,7 @@ import numpy as np
 
 from pyjx.core.arithmetic import reduction
 from pyjx.core.avals import taken_over
-from pyjx.core.evaluation import holds_jaxprs, program_of
+from pyjx.core.evaluation import holds_jaxprs, jaxprs_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.places import Space
 from pyjx.core.primitive import CHEAP, Primitive
@@ -397,15 +397,6 @@ def _batches(eqn: JaxprEqn) -> Sequence[Sequence[int]]:
     """The axes of batches of the operands and the result of a product of matrices, if it has."""
     batches = eqn.params["dimension_numbers"][1] if _is_product(eqn) else [()]
     return (*batches, range(len(batches[0]))) if batches[0] else ()
-
-
-def jaxprs_of(eqn: JaxprEqn) -> Sequence[ClosedJaxpr]:
-    """The programs that an equation runs, or runs one of."""
-    program = program_of(eqn.primitive, eqn.params)
-    if program is not None:
-        return [program]
-    held = eqn.primitive.holder.held
-    return () if held is None else held(eqn.params).programs  # type: ignore[no-any-return]
 
 
 def _is_of_one(eqn: JaxprEqn, made: dict[Any, int], eqns: Sequence[JaxprEqn]) -> bool:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.evaluation import jaxprs_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
-from pyjx.core.lifetimes import jaxprs_of
 from pyjx.core.primitive import Primitive
 from pyjx.lax.collectives import psum_invariant_p
 from pyjx.lax.exchanges import reduce_scatter_p

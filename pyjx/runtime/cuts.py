@@ -14,15 +14,15 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from pyjx.core.effects import join_effects, no_effects
-from pyjx.core.evaluation import holds_jaxprs, program_of
+from pyjx.core.effects import join_effects
+from pyjx.core.evaluation import holds_jaxprs, jaxprs_of, program_of, replaced, variables
 from pyjx.core.flows import NEVER, Network
-from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
-from pyjx.core.lifetimes import Machine, jaxprs_of
+from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from pyjx.core.lifetimes import Machine
 from pyjx.core.places import Space
 from pyjx.engine.calls import jit_p
 from pyjx.engine.decompose import put_in_place
-from pyjx.engine.primitives import optimization_barrier_p
+from pyjx.engine.primitives import barrier_eqn
 from pyjx.engine.remat_calls import remat_p
 from pyjx.runtime.costs import arithmetic
 
@@ -67,7 +67,7 @@ def flattened(closed: ClosedJaxpr) -> ClosedJaxpr:
     inlined = False
     for eqn in closed.jaxpr.eqns:
         if values:
-            eqn = eqn.replace(invars=read_of(eqn.invars, values))
+            eqn = eqn.replace(invars=replaced(eqn.invars, values))
         program = _called(eqn)
         if program is None:
             eqns.append(eqn)
@@ -77,7 +77,7 @@ def flattened(closed: ClosedJaxpr) -> ClosedJaxpr:
     if not inlined:
         return closed
     return ClosedJaxpr(closed.jaxpr.replace(
-        eqns=eqns, outvars=read_of(closed.jaxpr.outvars, values), effects=join_effects(eqns)),
+        eqns=eqns, outvars=replaced(closed.jaxpr.outvars, values), effects=join_effects(eqns)),
         closed.consts)
 
 
@@ -134,7 +134,7 @@ class Values:
         self.made.update((v, i) for i, e in enumerate(eqns[:starts[0]]) for v in e.outvars)
         self.reads = [list(dict.fromkeys([x for e in eqns[a:b] for x in e.invars
                                           if x in self.made])) for a, b in pairwise(self._ends)]
-        self._last = {x: j for j in range(starts[0], len(eqns)) for x in variables_of(eqns[j])}
+        self._last = {x: j for j in range(starts[0], len(eqns)) for x in variables(eqns[j].invars)}
         self._late = {v for e in eqns[starts[0]:] for v in e.outvars}
 
     def cut(self, reads: Sequence[Any], keep: Callable[[Any], float], work: Work) -> set[Any]:
@@ -157,7 +157,7 @@ class Values:
             costs[i] = int(cost) if cost < NEVER and cost <= sum(
                 map(keep, self._eqns[i].outvars)) else NEVER
             if costs[i] < NEVER:
-                for x in variables_of(self._eqns[i]):
+                for x in variables(self._eqns[i].invars):
                     readers.setdefault(x, []).append(i)
                     queue.append(x)
         read, made = set(reads), self.made
@@ -217,11 +217,11 @@ class Values:
                 del near[v], now[v]
             for copy in [eqns[i] for i in self._missing(eqn, again, now)]:
                 outs = [Var(v.aval) for v in copy.outvars]
-                late.append(copy.replace(invars=read_of(copy.invars, now), outvars=outs))
+                late.append(copy.replace(invars=replaced(copy.invars, now), outvars=outs))
                 now.update(zip(copy.outvars, outs, strict=True))
                 near.update((v, j) for v in copy.outvars if v in fused)
                 copies.append(copy)
-            late.append(eqn.replace(invars=read_of(eqn.invars, now))
+            late.append(eqn.replace(invars=replaced(eqn.invars, now))
                         if any([x in now for x in eqn.invars if type(x) is Var]) else eqn)
         return late, copies
 
@@ -242,7 +242,7 @@ class Values:
         the part reads, and of what was made since the one before and is read later."""
         start, end = self._ends[part:part + 2]
         places = sorted({self.made[v] for v in again})
-        read = dict.fromkeys([x for i in places for x in variables_of(self._eqns[i])
+        read = dict.fromkeys([x for i in places for x in variables(self._eqns[i].invars)
                               if x not in again])
         if part:
             read.update((v, None) for e in self._eqns[self._ends[part - 1]:start]
@@ -250,19 +250,7 @@ class Values:
         else:
             read.update((x, None) for x in self.reads[0] if self.made[x] >= start - _RECENT
                         and x not in again and x not in fused)
-        read.update((x, None) for e in self._eqns[start:end] for x in variables_of(e)
+        read.update((x, None) for e in self._eqns[start:end] for x in variables(e.invars)
                     if x not in self.made and x not in self._late)
         read = {x: None for x in read if getattr(x.aval, "memory_space", None) is not Space.Host}
-        after = [Var(x.aval) for x in read]
-        barrier = JaxprEqn(optimization_barrier_p, read_of(list(read), behind), after, {},
-                           no_effects, self._eqns[start].source_info)
-        behind.update(zip(read, after, strict=True))
-        return barrier
-
-
-def variables_of(eqn: JaxprEqn) -> list[Any]:
-    return [x for x in eqn.invars if type(x) is not Literal]
-
-
-def read_of(atoms: Sequence[Atom], now: Mapping[Any, Any]) -> list[Atom]:
-    return [x if type(x) is Literal else now.get(x, x) for x in atoms]
+        return barrier_eqn(list(read), behind, self._eqns[start].source_info)

@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pyjx.core.evaluation import replaced
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.lifetimes import Liveness
 from pyjx.core.passes.dce import dce, dce_jaxpr
 from pyjx.core.places import MEMORY_KINDS, Space
 from pyjx.core.source_info import SourceInfo
 from pyjx.engine.moves import moved_eqn
-from pyjx.runtime.cuts import Costs, Values, flattened, read_of
+from pyjx.runtime.cuts import Costs, Values, flattened
 
 _HOST = MEMORY_KINDS[Space.Host]
 _MOVED = 1 << 16  # bytes of an iteration that are worth a transfer to the host
@@ -98,8 +99,8 @@ class _LoopPair:
             return costs.work(eqn) if eqn.outvars[0] in live.size else costs.fused_work(eqn)
 
         border, times = len(body.eqns), holder.times(early.params)
-        wanted = read_of(body_late.outvars, same)
-        whole = [*body.eqns, *[e.replace(invars=read_of(e.invars, same)) for e in body_late.eqns]]
+        wanted = replaced(body_late.outvars, same)
+        whole = [*body.eqns, *[e.replace(invars=replaced(e.invars, same)) for e in body_late.eqns]]
         inside = list(whole)
         deeper = cut_loops(inside, border, [*wanted, *[
             v for x, v in zip(early.outvars, body.outvars, strict=True) if x not in of]], always,
@@ -118,11 +119,11 @@ class _LoopPair:
         away: list[Any] = [v for v in read if moves(v)]
         there, back = _moved(away, late.source_info)
         now = {v: e.outvars[0] for v, e in zip(away, back, strict=True)}
-        eqns_late = [*back, *[e.replace(invars=read_of(e.invars, now)) for e in eqns_late]]
+        eqns_late = [*back, *[e.replace(invars=replaced(e.invars, now)) for e in eqns_late]]
         done = [*done, *[(e, 1, costs.machine.to_host * size(e.outvars[0].aval)) for e in back]]
         return (*self._rebuilt(
             body.replace(eqns=[*eqns_early, *there.values()]),
-            body_late.replace(outvars=read_of(read_of(body_late.outvars, same), now)), eqns_late,
+            body_late.replace(outvars=replaced(replaced(body_late.outvars, same), now)), eqns_late,
             [there[v].outvars[0] if v in there else v for v in read], same, outer, sliced, times),
             done) if done else None
 
@@ -156,8 +157,8 @@ class _LoopPair:
         gone = set(same)
         left = [k for k, v in enumerate(body_late.invars) if v not in gone]
         later = Jaxpr([], [*[body_late.invars[k] for k in left], *inner.values()],
-                      read_of(read_of(body_late.outvars, same), inner),
-                      [e.replace(invars=read_of(e.invars, inner)) for e in eqns],
+                      replaced(replaced(body_late.outvars, same), inner),
+                      [e.replace(invars=replaced(e.invars, inner)) for e in eqns],
                       debug_info=body_late.debug_info)
         new_late = holder.eqn(late, [ClosedJaxpr(later, [])],
                               [*[late.invars[k] for k in left], *operands],

@@ -25,14 +25,14 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
-from pyjx.core.evaluation import map_jaxprs
+from pyjx.core.evaluation import map_jaxprs, replaced, variables
 from pyjx.core.flows import NEVER
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.lifetimes import Liveness, Machine
 from pyjx.core.passes.dce import dce, dce_jaxpr
 from pyjx.core.records import Record
 from pyjx.engine.primitives import optimization_barrier_p
-from pyjx.runtime.cuts import Costs, Values, Work, flattened, read_of, variables_of
+from pyjx.runtime.cuts import Costs, Values, Work, flattened
 from pyjx.runtime.loop_pairs import cut_loops
 
 # An equation that is done again, the bytes that need not stay for that, and its work.
@@ -261,7 +261,7 @@ def _borders(live: Liveness) -> list[int]:
     before = dict(live.first)  # where a value was made or read before
     gaps: dict[Any, tuple[int, int]] = {}
     for j, eqn in enumerate(live.eqns):
-        for x in variables_of(eqn):
+        for x in variables(eqn.invars):
             if x in before:
                 start, end = gaps.get(x, (0, 0))
                 if j - before[x] > end - start:
@@ -284,7 +284,7 @@ def _next_reads(live: Liveness, step: int) -> dict[Any, int]:
     found: dict[Any, int] = {}
     made_of: dict[Any, list[Any]] = {}  # in memory, of what is not
     for j, eqn in enumerate(live.eqns):
-        read = [r for x in variables_of(eqn) for r in made_of.get(x, (x,))]
+        read = [r for x in variables(eqn.invars) for r in made_of.get(x, (x,))]
         if eqn.outvars and eqn.outvars[0] not in live.size:
             each = [read] * len(eqn.outvars) if eqn.primitive is not optimization_barrier_p else [
                 made_of.get(x, [x]) for x in eqn.invars]
@@ -381,7 +381,7 @@ class _Cut:
             late += more
             done += [(e, 1, work(e)) for e in copies if e.outvars[0] not in self._fused]
         program = self._jaxpr.replace(eqns=[*eqns[:self._starts[0]], *late],
-                                      outvars=read_of(self._jaxpr.outvars, behind))
+                                      outvars=replaced(self._jaxpr.outvars, behind))
         found = [(e, n * sum([size(v.aval) for v in e.outvars]), n * w) for e, n, w in done]
         return self._search.plan(
             dce_jaxpr(program, (True,) * len(program.outvars)),
@@ -413,7 +413,7 @@ class _Cut:
                 again = known[prices[part:]] = values.cut(reads, keep, work) if price else set()
                 self._leave_fused(again, values)
             agains.insert(0, again)
-            stays.update([x for v in again for x in variables_of(eqns[values.made[v]])
+            stays.update([x for v in again for x in variables(eqns[values.made[v]].invars)
                           if x not in again and x not in fused])
             stays.update([x for x in reads if x not in again and x not in fused])
         return agains
@@ -424,9 +424,9 @@ class _Cut:
         order = sorted(again, key=made.__getitem__)
         other: set[Any] = set()  # what is made of values that were in memory
         for v in order:
-            if v not in self._fused or not other.isdisjoint(variables_of(eqns[made[v]])):
+            if v not in self._fused or not other.isdisjoint(variables(eqns[made[v]].invars)):
                 other.add(v)
         for v in reversed(order):
             if v in other:
-                other.update([x for x in variables_of(eqns[made[v]]) if x in again])
+                other.update([x for x in variables(eqns[made[v]].invars) if x in again])
         again &= other

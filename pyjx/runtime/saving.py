@@ -17,9 +17,9 @@ from functools import partial
 from typing import Any
 
 from pyjx.core.effects import keeps_alive
-from pyjx.core.evaluation import map_jaxprs
+from pyjx.core.evaluation import jaxprs_of, map_jaxprs
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn
-from pyjx.core.lifetimes import jaxprs_of, nbytes
+from pyjx.core.lifetimes import nbytes
 from pyjx.core.passes.dce import dce
 from pyjx.core.places import Space
 from pyjx.engine.residuals import Chosen, Policy, Within, cut_jaxpr, kept_by, results_of
