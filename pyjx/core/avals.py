@@ -664,6 +664,15 @@ def array_aval(shape: Shape, dtype: Any, weak_type: bool = False, place: Place =
     return _checked(shape, dtype, weak_type, place) if found is None else found
 
 
+def nbytes(aval: Any) -> int:
+    """The bytes of a value; none of tokens, and of what has no known size."""
+    size, dtype = getattr(aval, "size", 0), getattr(aval, "dtype", None)
+    if not size or type(size) is not int or dtype is None:
+        return 0
+    physical = getattr(dtype, "physical_aval", None)
+    return nbytes(physical(aval)) if physical is not None else size * int(dtype.itemsize)
+
+
 def taken_over(in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
                donated: Sequence[bool]) -> dict[int, int]:
     """For donated arguments the results that take their places: the first ones of their types."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core.arithmetic import reduction
-from pyjx.core.avals import taken_over
+from pyjx.core.avals import nbytes, taken_over
 from pyjx.core.evaluation import holds_jaxprs, jaxprs_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.places import Space
@@ -29,23 +29,16 @@ from pyjx.core.records import Record
 Sizes = Callable[[Any], int]  # the bytes of a value of a type
 
 
-def nbytes(aval: Any) -> int:
-    """The bytes of a value; none of tokens, of what has no known size, and of what the host has."""
-    size = getattr(aval, "size", 0)
-    if getattr(aval, "memory_space", None) is Space.Host:
-        return 0
-    dtype = getattr(aval, "dtype", None)
-    if not size or type(size) is not int or dtype is None:
-        return 0
-    physical = getattr(dtype, "physical_aval", None)
-    return nbytes(physical(aval)) if physical is not None else size * int(dtype.itemsize)
+def device_bytes(aval: Any) -> int:
+    """The bytes of a value in the memory of a device: none of what the host has."""
+    return 0 if getattr(aval, "memory_space", None) is Space.Host else nbytes(aval)
 
 
 def tiled_bytes(aval: Any, lanes: Sequence[int] | None = None, rows: Sequence[int] | None = None
                 ) -> int:
-    """As `nbytes`, on a TPU: of tiles of 8 rows of 128 elements, along the axes that fit best, of
-    some for each of both."""
-    plain, shape = nbytes(aval), getattr(aval, "shape", ())
+    """As `device_bytes`, on a TPU: of tiles of 8 rows of 128 elements, along the axes that fit
+    best, of some for each of both."""
+    plain, shape = device_bytes(aval), getattr(aval, "shape", ())
     sides = [d for d, n in enumerate(shape) if n != 1]
     if not plain or not sides:
         return plain
@@ -84,7 +77,7 @@ class Machine(Record):
         from the system anew each time that they run: where they need more than `pooled` bytes.
     """
 
-    sizes: Sizes = nbytes
+    sizes: Sizes = device_bytes
     fuses_dear: bool = False
     joins_apart: bool = False
     copies: bool = False

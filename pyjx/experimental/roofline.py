@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx import lax
+from pyjx.core.avals import nbytes
 from pyjx.core.evaluation import jaxprs_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive
@@ -24,7 +25,7 @@ from pyjx.lax.ragged import ragged_dot_general_p
 from pyjx.lazy import directory
 from pyjx.parallel.mapping import shard_map
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
-from pyjx.runtime.costs import bytes_of, cost_of
+from pyjx.runtime.costs import cost_of
 from pyjx.transforms.vjp import vjp as vjp_of
 from pyjx.tree_util import tree_map
 
@@ -173,7 +174,7 @@ def _of_operation(eqn: JaxprEqn, pins: tuple[bool, bool]) -> RooflineResult:
     moved = int(cost.bytes)
     if not (eqn.primitive.contracts or eqn.primitive is ragged_dot_general_p):
         return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=moved)
-    pinned = sum([int(bytes_of(v.aval)) for v, pin in zip(eqn.invars, pins, strict=False) if pin])
+    pinned = sum([nbytes(v.aval) for v, pin in zip(eqn.invars, pins, strict=False) if pin])
     return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved - pinned,
                           unfused_hbm_bytes=moved)
 
@@ -260,11 +261,11 @@ def _of_program(jaxpr: Jaxpr, mesh: Mesh | AbstractMesh | None, pins: tuple[bool
 def _peak(jaxpr: Jaxpr) -> int:
     """The most bytes of values that are alive at once; what is read the last time gives its memory
     to results."""
-    alive = peak = sum([int(bytes_of(v.aval)) for v in jaxpr.all_invars])
+    alive = peak = sum([nbytes(v.aval) for v in jaxpr.all_invars])
     for eqn, ends in zip(jaxpr.eqns, jaxpr.last_uses(), strict=True):
         unread = {*eqn.outvars} & {*ends}
-        alive += sum([int(bytes_of(v.aval)) for v in eqn.outvars if v not in unread])
-        alive -= sum([int(bytes_of(v.aval)) for v in ends if v not in unread])
+        alive += sum([nbytes(v.aval) for v in eqn.outvars if v not in unread])
+        alive -= sum([nbytes(v.aval) for v in ends if v not in unread])
         peak = max(peak, alive)
     return peak
 

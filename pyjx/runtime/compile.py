@@ -22,6 +22,7 @@ from lowering.types import CLOSE, OPEN
 from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core.array_type import DTypeLike
+from pyjx.core.avals import nbytes
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.evaluation import all_eqns, holds_jaxprs
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
@@ -403,7 +404,7 @@ _ADDRESSABLE = 1 << 47  # bytes
 
 def _check_results_fit(closed: ClosedJaxpr) -> None:
     """Raise what running would, before jaxlib 0.12 divides by zero compiling so long a range."""
-    n_bytes = sum([a.size * a.dtype.itemsize for a in closed.out_avals if hasattr(a, "size")])
+    n_bytes = sum(map(nbytes, closed.out_avals))
     if n_bytes >= _ADDRESSABLE:
         raise jaxlib_api.JaxRuntimeError(
             f"RESOURCE_EXHAUSTED: Out of memory allocating {n_bytes} bytes.")

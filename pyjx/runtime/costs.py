@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from pyjx.core import dtypes
 from pyjx.core.arithmetic import elementwise
 from pyjx.core.arithmetic import unknown as of_foreign
+from pyjx.core.avals import nbytes
 from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.frames import user_line
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
@@ -138,7 +135,7 @@ class _Counted:
 
 def _cost(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float, float]:
     flops, transcendentals = arithmetic(eqn, unknown)
-    return flops, transcendentals, sum([bytes_of(v.aval) for v in (*eqn.invars, *eqn.outvars)])
+    return flops, transcendentals, float(sum([nbytes(v.aval) for v in (*eqn.invars, *eqn.outvars)]))
 
 
 def cost_of(eqn: JaxprEqn) -> Cost:
@@ -163,14 +160,6 @@ def _add(costs: dict[str, list[float]], name: str, cost: list[float]) -> None:
 def _sorted(costs: dict[str, list[float]]) -> tuple[Cost, ...]:
     rows = [Cost(name, int(c[0]), *c[1:]) for name, c in costs.items()]
     return tuple(sorted(rows, key=lambda c: (-c.flops - c.transcendentals, -c.bytes, c.name)))
-
-
-def bytes_of(aval: Any) -> float:
-    """Bytes of a value; none of keys and tokens."""
-    dtype = getattr(aval, "dtype", None)
-    if dtype is None or dtypes.is_extended(dtype) or dtype == dtypes.float0:
-        return 0.0
-    return float(math.prod(aval.shape) * np.dtype(dtype).itemsize)
 
 
 def arithmetic(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float]:

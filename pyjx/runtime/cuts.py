@@ -14,6 +14,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from pyjx.core.avals import nbytes
 from pyjx.core.effects import join_effects
 from pyjx.core.evaluation import holds_jaxprs, jaxprs_of, program_of, replaced, variables
 from pyjx.core.flows import NEVER, Network
@@ -53,8 +54,7 @@ def work_on(platform: str) -> Work:
         flops, transcendentals = arithmetic(eqn, unknown)
         if unknown or eqn.effects or primitive.effects is not None:
             return NEVER
-        made = sum([v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars
-                    if hasattr(v.aval, "size")]) if written else 0
+        made = sum([nbytes(v.aval) for v in eqn.outvars]) if written else 0
         return 1.0 + flops + _TRANSCENDENTAL * transcendentals + rate * made
 
     return work
@@ -242,8 +242,8 @@ class Values:
         the part reads, and of what was made since the one before and is read later."""
         start, end = self._ends[part:part + 2]
         places = sorted({self.made[v] for v in again})
-        read = dict.fromkeys([x for i in places for x in variables(self._eqns[i].invars)
-                              if x not in again])
+        read: dict[Any, None] = dict.fromkeys([
+            x for i in places for x in variables(self._eqns[i].invars) if x not in again])
         if part:
             read.update((v, None) for e in self._eqns[self._ends[part - 1]:start]
                         for v in e.outvars if self._last.get(v, -1) >= start)

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from pyjx.core.avals import nbytes
 from pyjx.core.effects import keeps_alive
 from pyjx.core.evaluation import jaxprs_of, map_jaxprs
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn
-from pyjx.core.lifetimes import nbytes
 from pyjx.core.passes.dce import dce
 from pyjx.core.places import Space
 from pyjx.engine.residuals import Chosen, Policy, Within, cut_jaxpr, kept_by, results_of

@@ -11,6 +11,7 @@ from typing import Any
 
 from lowering.locations import Scope
 from pyjx import configuration
+from pyjx.core.avals import nbytes
 from pyjx.core.effects import is_ordered
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import frame_at, user_code
@@ -24,7 +25,7 @@ from pyjx.core.records import Record
 from pyjx.engine.decompose import decompose
 from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
-from pyjx.runtime.costs import arithmetic, bytes_of
+from pyjx.runtime.costs import arithmetic
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
 
 # -- listings --------------------------------------------------------------------------------------
@@ -81,7 +82,7 @@ class _Writer(Printer):
         self._as_rows = True
         self._heads[jaxpr] = row = self.listing.add(
             f"{name} = {self._opening(jaxpr)}", 0, HEAD, name=name,
-            size=int(sum([_bytes(v.aval) for v in jaxpr.all_invars])))
+            size=int(sum([nbytes(v.aval) for v in jaxpr.all_invars])))
         self._body(jaxpr, row, 1, scope)
         while self._waiting:
             called = next(iter(self._waiting))
@@ -112,8 +113,8 @@ class _Writer(Printer):
         kind = eqn.primitive.name
         listing.scopes.update([x for x in info.name_stack.stack if type(x) is NamedScope])
         label = kind if eqn.primitive.label is None else eqn.primitive.label(eqn.params)
-        size = sum([_bytes(v.aval) for v in eqn.outvars])
-        moved = 0.0 if kind in FREE else size + sum([_bytes(v.aval) for v in eqn.invars])
+        size = sum([nbytes(v.aval) for v in eqn.outvars])
+        moved = 0.0 if kind in FREE else size + sum([nbytes(v.aval) for v in eqn.invars])
         row = listing.add(
             _SPACE.sub(" ", self.eqn(eqn, 0, used)), depth, operation=kind,
             shape=" ".join([v.aval.str_short(short_dtypes=True) for v in eqn.outvars]),
@@ -196,10 +197,6 @@ def _is_static(eqn: JaxprEqn) -> bool:
     """Whether all dimensions are known."""
     return all([isinstance(d, int) for v in (*eqn.invars, *eqn.outvars)
                 for d in getattr(v.aval, "shape", ())])
-
-
-def _bytes(aval: Any) -> float:
-    return bytes_of(aval) if all([isinstance(d, int) for d in getattr(aval, "shape", ())]) else 0.0
 
 
 # -- rewrites --------------------------------------------------------------------------------------

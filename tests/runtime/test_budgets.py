@@ -13,9 +13,10 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration
 from pyjx.configuration import checked_budget
+from pyjx.core.avals import nbytes
 from pyjx.core.check import check_jaxpr
 from pyjx.core.evaluation import all_eqns
-from pyjx.core.lifetimes import Liveness, machine_of, nbytes, tiled_bytes
+from pyjx.core.lifetimes import Liveness, machine_of, tiled_bytes
 from pyjx.core.passes.dce import dce
 from pyjx.runtime.budgets import bytes_on
 from pyjx.runtime.cuts import NEVER, flattened, work_on

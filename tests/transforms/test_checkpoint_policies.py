@@ -425,5 +425,5 @@ def test_budgets_of_checkpoint_are_of_the_device():
 @pytest.mark.parametrize(("budget", "error"), [(0, ValueError), ("much", ValueError),
                                                ([1], TypeError), (1.5, ValueError)])
 def test_no_such_budget_of_checkpoint(budget, error):
-    with pytest.raises(error, match="checkpoint: memory_budget is bytes"):
+    with pytest.raises(error, match="remat: memory_budget is bytes"):
         jax.remat(unrolled, memory_budget=budget)

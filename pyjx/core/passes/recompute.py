@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from pyjx.core.avals import nbytes
 from pyjx.core.flows import NEVER, Network
 from pyjx.core.jaxpr import Atom, JaxprEqn, Literal, Var
 from pyjx.core.passes.blocks import Group, Program, Users
@@ -73,7 +74,7 @@ class _Border:
             program = self._program
             kept = [v for v, start in zip(variables, self.group.starts, strict=True)
                     if v in program.defined and not program.users.after(v, start)]
-            value.keep = KEPT * len(kept) * _nbytes(variables[0])
+            value.keep = KEPT * len(kept) * nbytes(variables[0].aval)
         return value
 
     def _expand(self, value: _Value) -> list[_Value]:
@@ -87,7 +88,7 @@ class _Border:
                 or any([numbers[i] != number for i in places])):
             return []
         value.eqn = eqn
-        value.compute = rate * len(places) * _nbytes(value.variables[0])
+        value.compute = rate * len(places) * nbytes(value.variables[0].aval)
         block, near = self._program.block, []
         for k, v in enumerate(eqn.invars):
             if type(v) is Literal:
@@ -117,11 +118,6 @@ class _Border:
             network.edge(2 * value.number + 3, sink, NEVER)
         near = network.sink_side(source, sink)
         return {v for v in self.values.values() if v.eqn is not None and near[2 * v.number + 2]}
-
-
-def _nbytes(v: Var) -> int:
-    size = getattr(v.aval, "size", 0)  # tokens have none, and that of symbolic shapes is no number
-    return size * int(v.aval.dtype.itemsize) if size and type(size) is int else 0
 
 
 def narrow_borders(groups: Sequence[Group], program: Program) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
+from pyjx.core.avals import AbstractRef, ShapedArray, get_aval, nbytes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer
 from pyjx.debug import printing
@@ -21,7 +21,6 @@ from pyjx.experimental.pallas.kernel_grids import ANY, CostEstimate, MemoryRef, 
 from pyjx.lax.conditionals import cond
 from pyjx.lax.fori import fori_loop
 from pyjx.lax.references import free_ref, freeze, new_ref
-from pyjx.runtime.costs import bytes_of
 from pyjx.runtime.jit import jit
 from pyjx.tree_util import tree_leaves, tree_map
 
@@ -253,7 +252,7 @@ def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEst
     total = traced.cost().total
     moved = [get_aval(x) for x in tree_leaves((args, kwargs))] + traced.jaxpr.out_avals
     return CostEstimate(int(total.flops), int(total.transcendentals),
-                        int(sum(map(bytes_of, moved))))
+                        int(sum(map(nbytes, moved))))
 
 
 def lower_as_mlir(f: Callable[..., Any], *args: Any, dynamic_shapes: bool = False,
