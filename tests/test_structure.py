@@ -115,8 +115,7 @@ FACTS = {
     "the machine": "clusters._metadata clusters._pod_and_job cache._usable cache._umask "
                    "cache._host_cpu cache.cpu_facts meshes.empty_mesh "
                    "sharding.single_device_sharding",
-    "dtypes": "dtypes._issubdtype dtypes.short_dtype_name dtypes._above dtypes._join "
-              "call_notes._dtype_name",
+    "dtypes": "dtypes._issubdtype dtypes.short_dtype_name dtypes._above dtypes._join",
     "files": "comparison._statement_at comparison._statements stand_ins.modules",
     "texts": "document.signature quantities.hlo_arrays quantities.tensors",
     "the library": "operations._options documentation._entry "

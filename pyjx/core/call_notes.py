@@ -5,12 +5,9 @@ C++, who know the words of the call alone, refuse it."""
 from __future__ import annotations
 
 import re
-import reprlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from enum import Enum
-from functools import lru_cache
 from inspect import Parameter, signature
 from itertools import islice
 from types import FrameType, FunctionType, ModuleType, TracebackType
@@ -31,7 +28,7 @@ from pyjx.core.users_calls import (
     refusal,
     told,
 )
-from pyjx.core.value_texts import shortened, shortened_text, without_addresses
+from pyjx.core.value_texts import in_short, shortened, shortened_text, without_addresses
 from pyjx.guards import is_guarded
 from pyjx.lazy import deferred
 from pyjx.not_yet import hint
@@ -152,6 +149,10 @@ def _as_given(call: Call) -> list[str]:
     return shown if call.complete else [*shown, "..."]
 
 
+def _shown(x: Any) -> str:
+    return "..." if x is UNKNOWN else in_short(x, places=False)
+
+
 def _by_position_and_name(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
     return [*[_shown(x) for x in args], *[f"{name}={_shown(x)}" for name, x in kwargs.items()]]
 
@@ -159,8 +160,9 @@ def _by_position_and_name(args: Sequence[Any], kwargs: Mapping[str, Any]) -> lis
 # -- calls that Python or C++ refuse ---------------------------------------------------------------
 
 
-_UNEXPECTED = re.compile(r"(?:.*?(\w+)?\.)?([^.]+)\(\) got an unexpected keyword argument '(\w+)'$")
-_UNHASHABLE = re.compile("(Non-hashable static arguments are not supported. An error occurred "
+_UNEXPECTED = re.compile(
+    r"^(?:.*?(\w+)?\.)?([^.]+)\(\) got an unexpected keyword argument '(\w+)'$")
+_UNHASHABLE = re.compile("^(Non-hashable static arguments are not supported. An error occurred "
                          "while trying to hash an object of type <class '(.+?)'>, )(.*?)"
                          r"\.? The error was:", re.DOTALL)
 _ARITY = re.compile(r"\) (takes .*positional|missing \d+ required positional)")
@@ -179,7 +181,7 @@ _CALLS = {
     **dict.fromkeys(["tree_flatten", "tree_leaves", "tree_structure"], "is_leaf(node)"),
     "custom_linear_solve": "matvec(x) and solve(matvec, b)", "tree_map_with_path": "f(path, leaf)",
 }
-_DTYPE = re.compile(r"data type '(\w+)' not understood")
+_DTYPE = re.compile(r"^data type '(\w+)' not understood")
 _NARROW = re.compile(r"(too large to convert to|out of bounds for|does not fit) u?int32\.?$")
 # What other libraries, or other functions of these, call an argument.
 _OTHER_NAMES = {
@@ -199,44 +201,53 @@ def complete(exc: Exception) -> None:
     if (not isinstance(message, str) or getattr(exc, "_is_complete", False)
             or configuration.traceback_filtering.value == "off"):
         return
-    if type(exc) is TypeError and (plain := refusal(message)) != message:
+    own = is_internal(last.tb_frame.f_code.co_filename)
+    plain = refusal(message) if type(exc) is TypeError else message
+    if own and type(exc) is ValueError and (unhashable := _UNHASHABLE.match(message)):
+        plain = f"unhashable type: {unhashable[2]!r}"
+    if plain != message:
         exc.args = (message := plain,)  # which is told of the user's argument as what Python says
-    text = without_addresses(message) if is_internal(last.tb_frame.f_code.co_filename) else message
-    code = last.tb_frame.f_code
-    if type(exc) is TypeError and "policy" in (*code.co_varnames, *code.co_names) and re.search(
-            f"{_ARITY.pattern}|{_UNEXPECTED.pattern}", text):
-        text += ". It is called as policy(prim, *avals, **params)."
-    elif type(exc) is TypeError and (unexpected := _UNEXPECTED.match(text)) and _is_ours(last):
-        text += _meant(*unexpected.groups(), last=last)
-    elif type(exc) is TypeError and _ARITY.search(text) and (called := _call_of(exc)):
-        text += f". {called}"
-    elif type(exc) is ValueError and (unhashable := _UNHASHABLE.match(text)):
-        said, kind, value = unhashable.groups()
-        if is_internal(last.tb_frame.f_code.co_filename):
-            exc.args = (f"unhashable type: {kind!r}",)
-            return
-        if kind.endswith("Tracer"):
-            said = said.replace(f"an object of type <class '{kind}'>", "a traced value")
-        text = f"{said}{shortened_text(without_addresses(value))}.\n{_called(last)}{hashable(kind)}"
-    elif type(exc) is TypeError and (dtype := _DTYPE.match(text)):
-        if close := difflib.get_close_matches(dtype[1], [d.name for d in dtypes.all_dtypes], 1):
-            text += f". Did you mean '{close[0]}'?"
-    elif type(exc) is OverflowError and _NARROW.search(text) and not configuration.enable_x64.value:
-        text = (f"{text.removesuffix('.')}. Integers have 64 bits with "
-                "jax.config.update('jax_enable_x64', True); floats are larger without.")
-    elif text.startswith("Comparator raised exception while sorting pytree dictionary keys"):
-        unsorted = next(_unsorted(list(last.tb_frame.f_locals.values()), 0), None)
-        keys = f" {shortened(list(unsorted))}" if unsorted else ""
-        text = (f"{text} The keys of a dictionary are sorted to order its leaves, and these{keys} "
-                f"cannot be ({exc.__cause__}). Let all be of one type, such as str.")
-    elif isinstance(exc, (TypeError, ValueError, NotImplementedError, NameError)) or type(
-            exc) is RuntimeError:
-        text += _option(exc, text)
-    elif type(exc) is AttributeError and hasattr(exc.obj, "aval") and exc.name:
-        text += hint("pyjx.Array", exc.name)
+    text = without_addresses(message) if own else message
+    for kind, words, completed in _RULES:
+        if isinstance(exc, kind) and (found := words.search(text)):
+            told_more = completed(exc, found, last)
+            if told_more is not None:
+                text = told_more
+                break
     if text != message:
         exc.args = (text,)
         exc._is_complete = True  # type: ignore[attr-defined]
+
+
+def _as_policy(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    code = last.tb_frame.f_code
+    return f"{found.string}. It is called as policy(prim, *avals, **params)." if (
+        "policy" in (*code.co_varnames, *code.co_names)) else None
+
+
+def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
+    said, kind, value = found.groups()
+    if kind.endswith("Tracer"):
+        said = said.replace(f"an object of type <class '{kind}'>", "a traced value")
+    return f"{said}{shortened_text(without_addresses(value))}.\n{_called(last)}{hashable(kind)}"
+
+
+def _as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    close = difflib.get_close_matches(found[1], [d.name for d in dtypes.all_dtypes], 1)
+    return f"{found.string}. Did you mean '{close[0]}'?" if close else None
+
+
+def _as_narrow(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    return None if configuration.enable_x64.value else (
+        f"{found.string.removesuffix('.')}. Integers have 64 bits with "
+        "jax.config.update('jax_enable_x64', True); floats are larger without.")
+
+
+def _as_unsorted(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
+    unsorted = next(_unsorted(list(last.tb_frame.f_locals.values()), 0), None)
+    keys = f" {shortened(list(unsorted))}" if unsorted else ""
+    return (f"{found.string} The keys of a dictionary are sorted to order its leaves, and these"
+            f"{keys} cannot be ({exc.__cause__}). Let all be of one type, such as str.")
 
 
 _WORD = re.compile("['\"]([\\w.-]+)['\"]")
@@ -244,7 +255,7 @@ _NAMED = re.compile(r" are ((?:\w+, )+\w+)")
 _LISTED = re.compile(f"[\\[({{]{_WORD.pattern}|{_WORD.pattern},? ?(?:or|and)? ?{_WORD.pattern}")
 
 
-def _call_of(exc: Exception) -> str:
+def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """How the library calls a function of the user's that takes other arguments."""
     frames: dict[str, FrameType] = {}  # of rules, and of what the user called
     for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
@@ -257,21 +268,21 @@ def _call_of(exc: Exception) -> str:
                 frames[name] = frame
     called = [name for name in reversed(frames) if name in _CALLS]
     if not called:
-        return ""
+        return None
     rule: Any = getattr(frames[called[0]].f_locals.get("self"), "fun", None)
     known = list(signature(rule.owner.fun).parameters) if getattr(rule, "static", ()) else []
     first = [f"{known[i]}, " for i in sorted(rule.owner.nondiff_argnums)] if known else []
-    return f"It is called as {_CALLS[called[0]].replace('(', '(' + ''.join(first), 1)}."
+    call = _CALLS[called[0]].replace("(", "(" + "".join(first), 1)
+    return f"{found.string}. It is called as {call}."
 
 
-def _option(exc: Exception, text: str) -> str:
+def _as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """Which word of those that a message of the library's lists was meant by one that the user
     gave."""
-    *_, raised = tracebacks_of(exc)
-    if not is_internal(raised.tb_frame.f_code.co_filename):
-        return ""
+    if not is_internal(last.tb_frame.f_code.co_filename):
+        return None
     own, given = list[str](), dict[str, None]()  # `own`: keywords, and names of options
-    text = text[:4000]  # some show a whole program, whose words would be compared for long
+    text = found.string[:4000]  # some show whole programs, whose words would be compared for long
     for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
         code, known = frame.f_code, frame.f_locals
         if not is_internal(code.co_filename):
@@ -293,8 +304,9 @@ def _option(exc: Exception, text: str) -> str:
             listed.pop(word.lower(), None)
             close = difflib.get_close_matches(word.lower(), listed, 1, 0.7)
             if close and "Did you mean" not in text:
-                return f"{'' if text.endswith('.') else '.'} Did you mean {listed[close[0]]!r}?"
-    return ""
+                end = "" if text.endswith(".") else "."
+                return f"{found.string}{end} Did you mean {listed[close[0]]!r}?"
+    return None
 
 
 def _strings(x: Any) -> list[str]:
@@ -314,9 +326,12 @@ def hashable(kind: str) -> str:
     return f"Static arguments are compared from call to call: give {other} in the place of it."
 
 
-def _meant(owner: str | None, name: str, given: str, *, last: TracebackType) -> str:
-    """Which keyword was meant where a function of this name, of the class `owner` if it is of one,
-    got one that it does not take."""
+def _as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """Which keyword was meant where a function, of a class if that is named, got one that it does
+    not take."""
+    owner, name, given = found.groups()
+    if not _is_ours(last):
+        return None
     known: dict[str, None] = {}
     for fun in islice(_functions(owner, name, last), 3):
         known.update(dict.fromkeys([p.name for p in signature(fun).parameters.values()
@@ -325,8 +340,8 @@ def _meant(owner: str | None, name: str, given: str, *, last: TracebackType) -> 
     other = _OTHER_NAMES.get(given)
     close = [other] if other in known else difflib.get_close_matches(given, known, 1)
     if close:
-        return f". Did you mean '{close[0]}'?"
-    return f". The arguments are {', '.join(known)}." if known else ""
+        return f"{found.string}. Did you mean '{close[0]}'?"
+    return f"{found.string}. The arguments are {', '.join(known)}." if known else None
 
 
 def _functions(owner: str | None, name: str, last: TracebackType) -> Iterator[FunctionType]:
@@ -358,7 +373,7 @@ def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
             sorted(x)
         except TypeError:
             yield x
-    if depth < _MOST and type(x) in (dict, list, tuple):
+    if depth < 6 and type(x) in (dict, list, tuple):
         for y in list(x.values() if type(x) is dict else x)[:64]:
             yield from _unsorted(y, depth + 1)
 
@@ -397,46 +412,20 @@ def _called(last: TracebackType) -> str:
     return f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. "
 
 
-# -- values ----------------------------------------------------------------------------------------
+def _as_attribute(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
+    return f"{found.string}{hint('pyjx.Array', exc.name)}" if (
+        hasattr(exc.obj, "aval") and exc.name) else None
 
 
-_PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...))
-_MOST = 6  # elements of a container, and containers in each other
-
-
-def _shown(x: Any, depth: int = 0) -> str:
-    """An argument: arrays by type, numbers and text cut to a few words, functions and classes by
-    name, else its class alone. Neither elements of arrays nor anybody's `__repr__` are asked for.
-    """
-    kind = type(x)
-    if x is UNKNOWN:
-        return "..."
-    if kind in _PLAIN:
-        return reprlib.repr(x)
-    if kind in (list, tuple, dict):
-        return "..." if depth == _MOST else _container(x, depth + 1)
-    if isinstance(x, Enum):
-        return f"{kind.__qualname__}.{x.name}"
-    if not isinstance(x, type):
-        shape = getattr(x, "shape", None)
-        if isinstance(shape, tuple) and hasattr(x, "dtype"):
-            return f"{_dtype_name(x.dtype)}[{','.join(map(str, shape))}]"
-    name = getattr(x, "__qualname__", None)  # of a function or class
-    return name if isinstance(name, str) else f"<{kind.__qualname__}>"
-
-
-@lru_cache(64)
-def _dtype_name(dtype: Any) -> str:
-    """NumPy takes long to say it."""
-    return str(dtype)
-
-
-def _container(x: Any, depth: int) -> str:
-    if type(x) is dict:
-        shown = [f"{_shown(key, depth)}: {_shown(x[key], depth)}" for key in list(x)[:_MOST]]
-    else:
-        shown = [_shown(y, depth) for y in x[:_MOST]]
-    text = ", ".join(shown + ["..."] * (len(x) > _MOST))
-    if type(x) is tuple:
-        return f"({text},)" if len(x) == 1 else f"({text})"
-    return f"[{text}]" if type(x) is list else f"{{{text}}}"
+# What completes which error with which words: the text, or None where it knows nothing more.
+_RULES: list[tuple[Any, re.Pattern[str], Callable[..., str | None]]] = [
+    (TypeError, re.compile(f"{_ARITY.pattern}|{_UNEXPECTED.pattern}"), _as_policy),
+    (TypeError, _UNEXPECTED, _as_meant), (TypeError, _ARITY, _as_called),
+    (ValueError, _UNHASHABLE, _as_static), (TypeError, _DTYPE, _as_dtype),
+    (OverflowError, _NARROW, _as_narrow),
+    (Exception, re.compile("^Comparator raised exception while sorting pytree dictionary keys"),
+     _as_unsorted),
+    (AttributeError, re.compile(""), _as_attribute),
+    ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),
+     _as_option),
+]

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from enum import Enum
+from functools import partial
+from itertools import islice
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
+
+import numpy as np
+
+from pyjx.jaxlib_api import PjitFunction
 
 _LONGEST = 100
 _OF_PYTHON = 1 << 9  # the flag of classes that are made by a class statement
@@ -66,3 +75,106 @@ def size_text(n: float) -> str:
             return f"{n:.0f} {unit}" if unit == "bytes" else f"{n:.1f} {unit}"
         n /= 1024
     return f"{n:.1f} GiB"
+
+
+# -- short texts, for which no code of the user's runs: no `__repr__`, no properties ---------------
+
+
+_MOST = 6  # elements of a container
+_DEEPEST = 3
+_PLAIN = (bool, float, complex, type(None), type(Ellipsis))
+_CALLED = (FunctionType, BuiltinFunctionType, MethodType, partial, PjitFunction)
+_BRACKETS = {tuple: "( )", list: "[ ]", dict: "{ }", set: "set({ })", frozenset: "frozenset({ })"}
+
+
+def in_short(x: Any, depth: int = 0, *, places: bool = True) -> str:
+    """A text of bounded length for any value, made without running code of its class: arrays by
+    type, a function by name, with the place of its code if `places`, classes by name, records by
+    their fields, else the class alone.
+
+    >>> in_short((1, {"a": 2.5}))
+    "(1, {'a': 2.5})"
+    """
+    kind = type(x)
+    if kind in _PLAIN:
+        return repr(x)
+    if kind is int:
+        return repr(x) if x.bit_length() <= 128 else f"<int of {x.bit_length()} bits>"
+    if kind in (str, bytes):
+        return repr(x) if len(x) <= 60 else f"{x[:60]!r}..."
+    # By the type, as `isinstance` would ask proxies for what they stand for.
+    if _is_array(kind) and type(x.shape) is tuple:
+        return f"{x.dtype}[{','.join(map(str, x.shape))}]"
+    if issubclass(kind, np.dtype):
+        return str(x)
+    if issubclass(kind, type):
+        return _name(x)
+    each = partial(in_short, depth=depth + 1, places=places)
+    if issubclass(kind, partial):
+        given = [each(x.func), *map(each, x.args[:_MOST])]
+        return f"partial({', '.join([*given, *_fields(x.keywords.items(), each)])})"
+    if issubclass(kind, _CALLED):
+        name = getattr(x, "__qualname__", None) or getattr(x, "__name__", kind.__name__)
+        code = getattr(x, "__code__", None) if places else None
+        return f"{name} ({place_of(code)})" if code is not None else str(name)
+    if depth >= _DEEPEST:
+        return f"<{_name(kind)}>"
+    if kind in _BRACKETS:
+        return _container(x, each)
+    return _object(x, each)
+
+
+def _is_array(kind: type) -> bool:
+    """Whether its shape and dtype are told by a class of this package, of jaxlib or of NumPy."""
+    owners = [next((c for c in kind.__mro__ if name in vars(c)), object)
+              for name in ("shape", "dtype")]
+    return all([str(type.__dict__["__module__"].__get__(owner)).partition(".")[0]
+                in ("pyjx", "jax", "jaxlib", "numpy") for owner in owners])
+
+
+def _container(x: Any, each: Callable[[Any], str]) -> str:
+    kind = type(x)
+    first = islice(x.items() if kind is dict else x, _MOST)
+    texts = [f"{each(k)}: {each(v)}" for k, v in first] if kind is dict else [*map(each, first)]
+    if kind in (set, frozenset):
+        texts.sort()
+    more = ", ..." if len(x) > _MOST else "," * (kind is tuple and len(x) == 1)
+    return _BRACKETS[kind].replace(" ", ", ".join(texts) + more)
+
+
+def _object(x: Any, each: Callable[[Any], str]) -> str:
+    """The fields of a named tuple or a data class, the name of an enumeration's member, or that of
+    the function in the place of which it is; else the name of the class alone."""
+    kind = type(x)
+    name = _name(kind)
+    fields = _of_class(kind, "_fields") if issubclass(kind, tuple) else None
+    if type(fields) is tuple:
+        pairs = zip(fields, tuple.__iter__(x), strict=False)
+        return f"{name}({', '.join(_fields(pairs, each))})"
+    held = object.__getattribute__(x, "__dict__") if kind.__dictoffset__ else {}
+    declared = _of_class(kind, "__dataclass_fields__")
+    if type(declared) is dict:
+        return f"{name}({', '.join(_fields([(f, held[f]) for f in declared if f in held], each))})"
+    if issubclass(kind, Enum):
+        return f"{name}.{held['_name_']}"
+    function = held.get("__qualname__")
+    return function if type(function) is str else f"<{name}>"
+
+
+def _fields(pairs: Iterable[tuple[str, Any]], each: Callable[[Any], str]) -> list[str]:
+    given = list(pairs)
+    return [f"{f}={each(v)}" for f, v in given[:_MOST]] + ["..."] * (len(given) > _MOST)
+
+
+def _of_class(kind: type, name: str) -> Any:
+    """What a class or one that it inherits from defines, looked up without its metaclass."""
+    return next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), None)
+
+
+def _name(kind: type) -> str:
+    return type.__dict__["__qualname__"].__get__(kind)  # type: ignore[no-any-return]
+
+
+def place_of(code: CodeType) -> str:
+    """`file.py:12`, where a function is defined."""
+    return f"{code.co_filename}:{code.co_firstlineno}"

@@ -19,10 +19,10 @@ from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.frames import user_frame, user_line
 from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.records import Record
-from pyjx.core.value_texts import size_text
+from pyjx.core.value_texts import in_short, size_text
 from pyjx.guards import guard
 from pyjx.runtime import backends, cache, ledger, programs
-from pyjx.runtime.ledger import Entry, History, Layout, Path, Program, in_short, layout_of
+from pyjx.runtime.ledger import Entry, History, Layout, Path, Program, layout_of
 from pyjx.version import PYJX_VERSION
 
 

@@ -13,12 +13,9 @@ import time
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from enum import Enum
 from functools import partial
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from pyjx import configuration
 from pyjx.core import logs
@@ -27,9 +24,10 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.value_texts import in_short, place_of
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
-from pyjx.jaxlib_api import ArrayImpl, PjitFunction, Traceback
+from pyjx.jaxlib_api import Traceback
 from pyjx.runtime.signature import Parameters, parameters_of_code
 
 if TYPE_CHECKING:
@@ -448,108 +446,7 @@ def _walk(tree: TreeDef, path: Path, leaves: list[Path], nodes: list[tuple[Path,
         _walk(child, (*path, step), leaves, nodes)
 
 
-# -- short texts, for which no code of the user's runs: no `__repr__`, no properties ---------------
-
-
-_LONGEST = 60  # characters of one value
-_MOST = 6  # elements of a container
-_DEEPEST = 3
-_PLAIN = (bool, float, complex, type(None), type(Ellipsis))
-
-
-def in_short(x: Any, depth: int = 0) -> str:
-    """A text of bounded length for any value, made without running code of its class.
-
-    >>> in_short((1, {"a": 2.5}))
-    "(1, {'a': 2.5})"
-    """
-    kind = type(x)
-    if kind in _PLAIN:
-        return repr(x)
-    if kind is int:
-        return repr(x) if x.bit_length() <= 128 else f"<int of {x.bit_length()} bits>"
-    if kind in (str, bytes):
-        return repr(x) if len(x) <= _LONGEST else f"{x[:_LONGEST]!r}..."
-    # By the type, as `isinstance` would ask proxies for what they stand for.
-    if issubclass(kind, (np.ndarray, np.generic, ArrayImpl, Tracer)):
-        return f"{x.dtype}[{','.join(map(str, x.shape))}]"
-    if issubclass(kind, np.dtype):
-        return str(x)
-    if issubclass(kind, type):
-        return _name(x)
-    if issubclass(kind, (FunctionType, BuiltinFunctionType, MethodType, partial, PjitFunction)):
-        return _function(x, depth)
-    if depth >= _DEEPEST:
-        return f"<{_name(kind)}>"
-    if kind in (tuple, list, set, frozenset):
-        return _sequence(x, depth)
-    if kind is dict:
-        items = [f"{in_short(k, depth + 1)}: {in_short(v, depth + 1)}"
-                 for k, v in _first(x.items())]
-        return "{" + ", ".join(items) + (", ..." if len(x) > _MOST else "") + "}"
-    return _object(x, depth)
-
-
-def _first(items: Any) -> list[Any]:
-    return [item for item, _ in zip(items, range(_MOST), strict=False)]
-
-
-def _sequence(x: Any, depth: int) -> str:
-    texts = [in_short(v, depth + 1) for v in _first(x)]
-    if type(x) in (set, frozenset):
-        texts.sort()
-    inside = ", ".join(texts) + (", ..." if len(x) > _MOST else "")
-    if type(x) is tuple:
-        return f"({inside},)" if len(x) == 1 else f"({inside})"
-    if type(x) is list:
-        return f"[{inside}]"
-    return f"{type(x).__name__}({{{inside}}})"
-
-
-def _function(x: Any, depth: int) -> str:
-    if isinstance(x, partial):
-        given = [in_short(v, depth + 1) for v in _first(x.args)]
-        given += [f"{k}={in_short(v, depth + 1)}" for k, v in _first(x.keywords.items())]
-        return f"partial({', '.join([in_short(x.func, depth + 1), *given])})"
-    name = getattr(x, "__qualname__", None) or getattr(x, "__name__", type(x).__name__)
-    code = getattr(x, "__code__", None)
-    return f"{name} ({place_of(code)})" if code is not None else str(name)
-
-
-def _object(x: Any, depth: int) -> str:
-    """The fields of a named tuple or a data class, the name of an enumeration's member; else the
-    name of the class alone."""
-    kind = type(x)
-    name = _name(kind)
-    fields = _of_class(kind, "_fields") if issubclass(kind, tuple) else None
-    if type(fields) is tuple:
-        return _fields(name, list(zip(fields, tuple.__iter__(x), strict=False)), depth)
-    declared = _of_class(kind, "__dataclass_fields__")
-    if type(declared) is not dict and not issubclass(kind, Enum):
-        return f"<{name}>"
-    held = object.__getattribute__(x, "__dict__") if kind.__dictoffset__ else {}
-    if type(declared) is dict:
-        return _fields(name, [(f, held[f]) for f in declared if f in held], depth)
-    return f"{name}.{held['_name_']}"
-
-
-def _of_class(kind: type, name: str) -> Any:
-    """What a class or one that it inherits from defines, looked up without its metaclass."""
-    return next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), None)
-
-
-def _name(kind: type) -> str:
-    return type.__dict__["__qualname__"].__get__(kind)  # type: ignore[no-any-return]
-
-
-def _fields(name: str, pairs: list[tuple[str, Any]], depth: int) -> str:
-    texts = [f"{f}={in_short(v, depth + 1)}" for f, v in pairs[:_MOST]]
-    return f"{name}({', '.join(texts)}{', ...' if len(pairs) > _MOST else ''})"
-
-
-def place_of(code: CodeType) -> str:
-    """`file.py:12`, where a function is defined."""
-    return f"{code.co_filename}:{code.co_firstlineno}"
+# -- what callables are made of --------------------------------------------------------------------
 
 
 class Source(Record):
