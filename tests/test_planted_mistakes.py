@@ -233,6 +233,13 @@ CALLED: dict[str, Callable[[], Any]] = {
     "matvec(x) and solve(matvec, b)": lambda: lax.custom_linear_solve(abs, V, lambda a: a),
     "f(x), solve(f, initial_guess) and tangent_solve(g, y)": lambda: lax.custom_root(
         lambda x: x, 1.0, lambda x: x, lambda g, y: y),
+    "kernel(*in_refs, *out_refs, *scratch_refs), each in the tree of its specs":
+        lambda: pallas.pallas_call(lambda x: None, V, interpret=True)(V),
+    "index_map(*indices_in_the_grid, *prefetched_refs)": lambda: pallas.pallas_call(
+        lambda x, y: None, V, grid=(2,), interpret=True,
+        in_specs=[pallas.BlockSpec((2,), lambda: 0)])(V),
+    "f(*leaves) and is_leaf(node)": lambda: jax.tree.map(lambda a, b: a, [1]),
+    "is_leaf(node)": lambda: jax.tree.leaves([1], is_leaf=lambda: True),
 }
 
 

@@ -76,7 +76,8 @@ def _say(exc: Exception, text: str) -> None:
 
 
 aliases: dict[str, str] = {}  # functions with two names: the other one, which messages have
-_LEADING = re.compile(r"((?:[a-z]\w*\.)*)(\w+)((?:\(\))?: |\(\) | (?:got|requires) |(?= [a-z]))")
+_LEADING = re.compile(r"((?:[a-z]\w*\.)*)(\w+)((?:\(\))?: (?:(?=(\w+) must ))?|"
+                      r"\(\) | (?:got|requires) |(?= [a-z]))")
 _OPERATIONS = ("pyjx.lax.", "pyjx.engine.", "pyjx.core.")  # programs match on their words
 
 
@@ -88,7 +89,10 @@ def _name_called(exc: Exception, call: Call) -> bool:
     found = _LEADING.match(message) if isinstance(message, str) else None
     if found is None:
         return False
-    path, other, after = found.groups()
+    path, other, after, subject = found.groups()
+    if subject in call.given and other != name:
+        _say(exc, f"{path}{name}{str(message)[found.end(2):]}")
+        return False  # as it tells what was given
     if other == name.rpartition(".")[2] or other in call.parameters or (
             other in call.functions()):
         return False

@@ -380,17 +380,9 @@ def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None
     said = is_internal(code.co_filename) and operation == opmap["RAISE_VARARGS"] and (
         argument > 0 and not _PYTHONS.search(text))  # it may raise again what Python has raised
     if said and (position := _POSITION.match(text)):
-        about, passed = _about(text, False, call, tbs), _PASSED.search(text)
-        if passed and passed[0] in call.functions():
-            return None
-        before, after = _PASSED.sub(call.name, text[:position.start(1)]), text[position.end():]
-        if about is None:
-            return passed and before.removesuffix(" at position ") + after
-        return f"{before}{list(call.given).index(about[0])}. That is {about[0]}{after}"
+        return _told_of_position(text, position, call, tbs)
     subject, of_value = _SUBJECT.match(text), _OF_VALUE.match(text)
     if said and any([_names(text, p) for p in call.given]):
-        if subject and subject[3] in call.given and (subject[2] or call.name) != call.name:
-            return f"{subject[1]}{call.name}{text[subject.end(2):]}"
         return None
     if hasattr(exc, "_is_complete") or "\n" in text or (
             not (subject or of_value) if said else _OF_CALLS.search(text)):
@@ -400,20 +392,40 @@ def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None
         return None
     name, value = about
     shown = shortened(value)
-    of_one = subject and subject[2] == call.name and subject[3][-1] != "s"
-    if said and subject and subject[2] and (of_one or re.search(
-            rf"got {re.escape(shown)}(?![\w,)\]}}])", text)):
-        return f"{subject[1] or ''}{call.name}: {name}{text[subject.end():]}"
+    if said and subject and subject[2]:
+        of_one = subject[2] == call.name and subject[3][-1] != "s"
+        if of_one or re.search(rf"got {re.escape(shown)}(?![\w,)\]}}}}])", text):
+            return f"{subject[1] or ''}{call.name}: {name}{text[subject.end():]}"
     if said and not (of_value and call.parameters) and shown not in text:
         return None
-    wanted = _wanted(call.annotations.get(name), value)
-    if of_value:
-        own = call.parameters.get(name)
-        if "DType" in str(call.annotations.get(name)):
+    return _told_of_value(text, name, value, call, bool(of_value))
+
+
+def _told_of_position(text: str, position: re.Match[str], call: Call, tbs: Sequence[TracebackType]
+                      ) -> str | None:
+    """What an operation says of the position of its operand, of that of the user's argument."""
+    about, passed = _about(text, False, call, tbs), _PASSED.search(text)
+    if passed and passed[0] in call.functions():
+        return None
+    before, after = _PASSED.sub(call.name, text[:position.start(1)]), text[position.end():]
+    if about is None:
+        return passed and before.removesuffix(" at position ") + after
+    return f"{before}{list(call.given).index(about[0])}. That is {about[0]}{after}"
+
+
+def _told_of_value(text: str, name: str, value: Any, call: Call, whole: bool) -> str | None:
+    """That a value is none for the argument `name`, with the message in brackets; if `whole`, that
+    is of the value as it was given."""
+    annotation, own, shown = call.annotations.get(name), call.parameters.get(name), shortened(value)
+    wanted = _wanted(annotation, value)
+    if whole:
+        if "DType" in str(annotation):
             return None
         if own is not None and own.kind is own.VAR_POSITIONAL:
             name, shown = next(((f"{name}[{i}]", each) for i, each in enumerate(
                 map(shortened, value)) if each in text), (name, shown))
+            if len(shown) > 60:  # once is enough
+                text = text.replace(f"Argument {shown} of", "An argument of")
         else:  # no function that is traced
             text = text.partition(". The function may")[0]
     return f"{call.name}: {name} {wanted}{shown} ({text.removesuffix('.')})"

@@ -242,7 +242,7 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
                 order = list(taken.values())
                 hashable = [_static(body, order[i], x) if i in positions else x
                             for i, x in enumerate(args)]
-                named = {k: _static(body, taken[k], x) if k in names else x
+                named = {k: _static(body, taken.get(k), x) if k in names else x
                          for k, x in kwargs.items()}
                 if (all(x is y for x, y in zip(hashable, args, strict=True))
                         and all(x is kwargs[k] for k, x in named.items())):
@@ -294,10 +294,12 @@ def alias(name: str, function: F, make: Callable[[Any], Any] = op_jit) -> F:
     return make(copy)  # type: ignore[no-any-return]
 
 
-def _static(function: Callable[..., Any], parameter: inspect.Parameter, x: Any) -> Any:
+def _static(function: Callable[..., Any], parameter: inspect.Parameter | None, x: Any
+            ) -> Any:
     """A static argument made hashable; several values are no flag, which Python takes for True."""
     frozen = _frozen(x)
-    if frozen is not x and type(frozen) is tuple and type(parameter.default) is bool:
+    if parameter and frozen is not x and type(frozen) is tuple and (
+            type(parameter.default) is bool):
         integers.as_bool(function.__name__, parameter.name, x)
     return frozen
 
