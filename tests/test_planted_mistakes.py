@@ -417,7 +417,6 @@ def test_what_inner_functions_and_python_refuse_is_told_of_the_argument(
     (lambda: jet(jnp.sin, (1.0,), (1.0,)), "series[0] must be a list of terms, such as [1.0]"),
     (lambda: jax.grad(jax.checkpoint(jnp.sin, policy=lambda prim: True))(1.0),
      "It is called as policy(prim, *avals, **params)."),
-    (lambda: jax.tree.leaves([1], is_leaf=lambda: True), "It is called as is_leaf(node)."),
     (lambda: jax.tree.map(abs, [1], is_leaf="x"), "is_leaf must be a function or None, got 'x'"),
     (lambda: jax.checkpoint_policies.save_from_both_policies(3, 4), "policy must be a function"),
     (lambda: lax.fori_loop(0, AT, lambda i, c: c, 0.0), "fori_loop: upper must be a scalar"),

@@ -213,20 +213,13 @@ def complete(exc: Exception) -> None:
         exc.args = (message := plain,)  # which is told of the user's argument as what Python says
     text = without_addresses(message) if own else message
     for kind, words, completed in _RULES:
-        if isinstance(exc, kind) and (found := words.search(text)):
-            told_more = completed(exc, found, last)
-            if told_more is not None:
-                text = told_more
-                break
+        if isinstance(exc, kind) and (found := words.search(text)) and (
+                more := completed(exc, found, last)) is not None:
+            text = more
+            break
     if text != message:
         exc.args = (text,)
         exc._is_complete = True  # type: ignore[attr-defined]
-
-
-def _as_policy(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    code = last.tb_frame.f_code
-    return f"{found.string}. It is called as policy(prim, *avals, **params)." if (
-        "policy" in (*code.co_varnames, *code.co_names)) else None
 
 
 def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
@@ -239,12 +232,6 @@ def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str
 def _as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     close = difflib.get_close_matches(found[1], [d.name for d in dtypes.all_dtypes], 1)
     return f"{found.string}. Did you mean '{close[0]}'?" if close else None
-
-
-def _as_narrow(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    return None if configuration.enable_x64.value else (
-        f"{found.string.removesuffix('.')}. Integers have 64 bits with "
-        "jax.config.update('jax_enable_x64', True); floats are larger without.")
 
 
 def _as_unsorted(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
@@ -416,20 +403,21 @@ def _called(last: TracebackType) -> str:
     return f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. "
 
 
-def _as_attribute(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
-    return f"{found.string}{hint('pyjx.Array', exc.name)}" if (
-        hasattr(exc.obj, "aval") and exc.name) else None
-
-
 # What completes which error with which words: the text, or None where it knows nothing more.
-_RULES: list[tuple[Any, re.Pattern[str], Callable[..., str | None]]] = [
-    (TypeError, re.compile(f"{_ARITY.pattern}|{_UNEXPECTED.pattern}"), _as_policy),
+_RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], TracebackType],
+                                                  str | None]]] = [
+    (TypeError, re.compile(f"{_ARITY.pattern}|{_UNEXPECTED.pattern}"), lambda exc, found, last: (
+        f"{found.string}. It is called as policy(prim, *avals, **params)." if "policy" in (
+            *last.tb_frame.f_code.co_varnames, *last.tb_frame.f_code.co_names) else None)),
     (TypeError, _UNEXPECTED, _as_meant), (TypeError, _ARITY, _as_called),
     (ValueError, _UNHASHABLE, _as_static), (TypeError, _DTYPE, _as_dtype),
-    (OverflowError, _NARROW, _as_narrow),
+    (OverflowError, _NARROW, lambda exc, found, last: None if configuration.enable_x64.value else (
+        f"{found.string.removesuffix('.')}. Integers have 64 bits with "
+        "jax.config.update('jax_enable_x64', True); floats are larger without.")),
     (Exception, re.compile("^Comparator raised exception while sorting pytree dictionary keys"),
      _as_unsorted),
-    (AttributeError, re.compile(""), _as_attribute),
+    (AttributeError, re.compile(""), lambda exc, found, last: found.string + hint(
+        "pyjx.Array", exc.name) if hasattr(exc.obj, "aval") and exc.name else None),
     ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),
      _as_option),
 ]

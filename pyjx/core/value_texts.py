@@ -84,7 +84,8 @@ _MOST = 6  # elements of a container
 _DEEPEST = 3
 _PLAIN = (bool, float, complex, type(None), type(Ellipsis))
 _CALLED = (FunctionType, BuiltinFunctionType, MethodType, partial, PjitFunction)
-_BRACKETS = {tuple: "( )", list: "[ ]", dict: "{ }", set: "set({ })", frozenset: "frozenset({ })"}
+_BRACKETS: dict[Any, str] = {
+    tuple: "( )", list: "[ ]", dict: "{ }", set: "set({ })", frozenset: "frozenset({ })"}
 
 
 def in_short(x: Any, depth: int = 0, *, places: bool = True) -> str:
