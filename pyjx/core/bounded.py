@@ -63,7 +63,7 @@ def kept(capacity: int) -> Callable[[F], F]:
     """
 
     def decorate(fun: F) -> F:
-        known = BoundedDict(capacity, f"{fun.__module__}.{fun.__qualname__}")
+        known = BoundedDict(capacity, "facts that the library derives")
 
         @wraps(fun)
         def of(*key: Any) -> Any:

@@ -30,6 +30,7 @@ from pyjx.core.users_calls import (
 )
 from pyjx.core.value_texts import in_short, shortened, shortened_text, without_addresses
 from pyjx.guards import is_guarded
+from pyjx.jaxlib_api import NamedSharding
 from pyjx.lazy import deferred
 from pyjx.not_yet import hint
 
@@ -403,6 +404,12 @@ def _called(last: TracebackType) -> str:
     return f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. "
 
 
+def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
+    """What C++ asks of the first argument of a class of its own."""
+    return (f"NamedSharding: mesh must be a Mesh, such as jax.make_mesh((1,), ('x',)), got "
+            f"{shortened(exc.obj)}.") if _value_called(last)[1] is NamedSharding else None
+
+
 # What completes which error with which words: the text, or None where it knows nothing more.
 _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], TracebackType],
                                                   str | None]]] = [
@@ -416,6 +423,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         "jax.config.update('jax_enable_x64', True); floats are larger without.")),
     (Exception, re.compile("^Comparator raised exception while sorting pytree dictionary keys"),
      _as_unsorted),
+    (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
     (AttributeError, re.compile(""), lambda exc, found, last: found.string + hint(
         "pyjx.Array", exc.name) if hasattr(exc.obj, "aval") and exc.name else None),
     ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from pyjx.core.records import Frozen, Value, filled, put_field, refuse_unknown
+from pyjx.core.value_texts import shortened
 
 Axes = frozenset[Any]
 NO_AXES: Axes = frozenset()
@@ -167,7 +168,14 @@ class PartitionSpec(Frozen):
 
 
 def _canonical_partition(partition: Any) -> Any:
-    if not isinstance(partition, (tuple, list)):
+    several = isinstance(partition, (tuple, list))
+    try:
+        hash(tuple(partition) if several else partition)
+    except TypeError:
+        if not (several and any([isinstance(x, list) for x in partition])):  # as below
+            raise TypeError("PartitionSpec: each entry must be the name of a mesh axis, a tuple of "
+                            f"names or None, got {shortened(partition)}.") from None
+    if not several:
         return partition
     for nested in partition:
         if isinstance(nested, (tuple, list)):

@@ -344,7 +344,7 @@ def _holds(value: Any, x: Any, depth: int) -> bool:
     if value is x:
         return value is not UNKNOWN
     if type(x) is tuple and type(value) is list:  # made of a list
-        return len(x) == len(value) and all(map(is_, x, value))
+        return 0 < len(x) == len(value) and all(map(is_, x, value))
     if isinstance(x, np.generic):  # made of a number
         return type(value) is type(x.item()) and x.item() == value
     if type(value) is type(x) is str:  # made of a string's letters
@@ -461,8 +461,8 @@ def _about(text: str, said: bool, call: Call, tbs: Sequence[TracebackType]
             ((p, x),) = left.items()
             return p, x if call.given[p] is UNKNOWN else call.given[p]
         if len({*map(id, left.values())}) > 1:
-            return None
-    if left:
+            break
+    if left and (said or not kinds):
         return None
     of_kind = [(p, x) for p, x in call.given.items() if type(x).__name__ in kinds
                and _wanted(call.annotations.get(p), x) != "cannot be "]

@@ -273,9 +273,15 @@ class _Way(Side):
         """Raise ValueError where a file has a result of other arguments."""
         if self.file is None:
             return
-        for key, x in _named(closed, args).items():
-            known = self.file.get(key, x)  # without it, it is of another program
-            if known.shape == x.shape and known.tobytes() != x.tobytes():
+        named = _named(closed, args)
+        for key in {**named, **{k: None for k in self.file if k.startswith("argument ")}}:
+            known, x = self.file.get(key), named.get(key)
+            if known is None or x is None or known.shape != x.shape or (
+                    known.dtype.kind != "V" and known.dtype != x.dtype):  # V: of ml_dtypes
+                raise ValueError(f"inspect.compare: {self.name} is of another program, with an "
+                                 f"{key} of another type. Record the same function, with "
+                                 "arguments of the same types.")
+            if known.tobytes() != x.tobytes():
                 raise ValueError(f"inspect.compare: {self.name} was recorded with another {key}. "
                                  "Record the function again, with the same arguments.")
 

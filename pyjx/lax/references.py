@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,12 +18,14 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval, is_ref_type
 from pyjx.core.bounded import kept
+from pyjx.core.integers import as_bool
 from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.references import METHODS, Ref, Undivided, is_ref
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front, checked_aval, moveaxis
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.discharge import (
@@ -87,8 +90,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: Any = None, pin: b
     if aval.is_high:
         raise TypeError(f"new_ref got a value of type {aval}, which is no array. Make references "
                         "to what it is made of, and a value that has these.")
-    if pin and state.dynamic is eager_trace:
-        raise NotImplementedError("pinned array ref only works inside of a `jit`.")
+    _check_kept("new_ref", memory_space, pin)
     return new_ref_p.bind(  # type: ignore[no-any-return]
         init_val, memory_space=memory_space, kind=kind, pin=pin)
 
@@ -97,13 +99,31 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
     """A reference to an array of the shape and dtype of `ty`, whose elements are not to be relied
     on before they are written.
 
+    Args:
+      ty: what has a shape and a dtype.
+      memory_space: what the type of the reference says of it: a member of an enumeration of spaces.
+      pin: inside `jit` alone; accepted.
+
+    Raises:
+      TypeError: `memory_space` is no such member, or `pin` no bool.
+
     >>> import pyjx as jax
     >>> jax.empty_ref(jax.ShapeDtypeStruct((2,), "int32")).shape
     (2,)
     """
+    _check_kept("empty_ref", memory_space, pin)
     aval = ShapedArray(ty.shape, ty.dtype)
     return empty_ref_p.bind(  # type: ignore[no-any-return]
         ty=aval, memory_space=memory_space, pin=pin)
+
+
+def _check_kept(name: str, memory_space: Any, pin: Any) -> None:
+    """Whether a reference may be kept so."""
+    if not isinstance(memory_space, (Enum, type(None))):
+        raise TypeError(f"{name}: memory_space must be a memory space, such as "
+                        f"jax.memory.Space.Device, or None, got {shortened(memory_space)}.")
+    if as_bool(name, "pin", pin) and state.dynamic is eager_trace:
+        raise NotImplementedError("pinned array ref only works inside of a `jit`.")
 
 
 def freeze(ref: Ref) -> Array:

@@ -133,9 +133,12 @@ def _bounds(start: object, stop: object, step: object, bounds: list[Any]) -> tup
 def _symbolic_range(low: ArrayLike, high: ArrayLike, by: ArrayLike, dtype: DTypeLike) -> Any:
     """A range between symbolic dimensions."""
     if not all(isinstance(x, (int, np.integer, SymbolicDim)) for x in (low, high)):
+        cure = "Let stop be a size, and compute with the numbers: start + step * jnp.arange(n)."
+        if isinstance(high, SymbolicDim) and isinstance(low, float) and by == 1:
+            size = range_size(math.floor(low), high, 1)
+            cure = f"Add the start to as many numbers: {low} + jnp.arange({size})."
         raise ValueError("jnp.arange: start and stop of a range between symbolic dimensions must "
-                         f"be integers, got {low} and {high}. Add the start to the range of as "
-                         "many numbers as there are: start + jnp.arange(n).")
+                         f"be integers, got {low} and {high}. {cure}")
     if type(by) is not int or by == 0:
         raise ValueError("jnp.arange: the step of a range between symbolic dimensions must be an "
                          f"int that is not 0, got {by!r}.")

@@ -567,6 +567,11 @@ def pmap(fun: Callable[..., Any], axis_name: AxisName = None, *, in_axes: Any = 
         if any([type(a) is not int for a in flatten(axes)[0]]):
             raise TypeError(f"pmap {what} must be an int, None, or (nested) container with those "
                             f"types as leaves, but got {axes}.")
+    try:
+        hash(axis_name)
+    except TypeError:
+        raise TypeError("pmap: axis_name must be one name that can be hashed, such as a string, "
+                        f"got {shortened(axis_name)}.") from None
     static = signature.argument_sets(fun, static_broadcasted_argnums, None)[0]
     donated = signature.argument_sets(fun, donate_argnums, None, "donate")[0]
     if devices is not None and not devices:

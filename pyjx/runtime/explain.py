@@ -16,9 +16,10 @@ import numpy as np
 from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded
 from pyjx.core.avals import AbstractValue, ShapedArray
-from pyjx.core.frames import user_frame, user_line
+from pyjx.core.frames import is_internal, user_frame, user_line
 from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.records import Record
+from pyjx.core.users_calls import is_listed
 from pyjx.core.value_texts import in_short, size_text
 from pyjx.guards import guard
 from pyjx.runtime import backends, cache, ledger, programs
@@ -211,7 +212,8 @@ class ProcessExplanation:
     """What became of all functions of the process.
 
     Attributes:
-      functions: an `Explanation` of each, the one that cost most first.
+      functions: an `Explanation` of each of the user's, or public one, the one that cost most
+        first.
       operations: what the library's own functions cost when they were called outside of `jit`:
         (name, traces, programs, programs from disk, seconds) of each, the costliest first.
     """
@@ -219,7 +221,8 @@ class ProcessExplanation:
     __slots__ = ("functions", "operations")
 
     def __init__(self) -> None:
-        found = [Explanation(h.name, h) for h in ledger.histories()]
+        found = [Explanation(h.name, h) for h in ledger.histories()
+                 if is_listed(h.name) or not is_internal(h.place.rpartition(":")[0])]
         self.functions = tuple(sorted(found, key=lambda e: -e.seconds))
         self.operations = tuple(sorted([
             (name, c.traces, c.programs, c.from_disk, c.seconds)

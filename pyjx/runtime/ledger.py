@@ -335,6 +335,7 @@ def _costs_of(closed: ClosedJaxpr, name: str) -> tuple[Costs, ...]:
 
 
 def _operation(name: str) -> Costs:
+    name = name.strip("_")  # by which users call it
     costs = _operations.get(name)
     if costs is None:
         if len(_operations) >= OPERATIONS:

@@ -307,7 +307,7 @@ def jacfwd(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
       leaves are trees with the structure of the argument.
 
     Raises:
-      TypeError: an input is not real (or not complex with `holomorphic`).
+      TypeError: an input is not real (or not complex with `holomorphic`), or an output is boolean.
 
     >>> import pyjx as jax
     >>> import numpy as np
@@ -335,10 +335,13 @@ def _jacfwd(name: str, fun: Callable[P, Any], argnums: int | Sequence[int], has_
             return result[1], ((result[0], result[2]) if has_aux else (result[0], None))
 
         out_tangents, (out, aux) = vmap(push, out_axes=(-1, None))(*_basis(leaves))
-        if holomorphic:
-            for y in flatten(out)[0]:
-                _check_complex_output(name, get_aval(y).dtype)
         outs, out_tree = flatten(out)
+        for dtype in [get_aval(y).dtype for y in outs]:
+            if holomorphic:
+                _check_complex_output(name, dtype)
+            if dtype == np.bool_:
+                raise TypeError(f"{name}: the function returns values of dtype bool, which have no "
+                                "derivative. Return them as aux, or convert them to numbers.")
         columns = flatten(out_tangents)[0]
         one = isinstance(numbers, int)
         rows = [in_tree.unflatten(_blocks(t, y, leaves, False))

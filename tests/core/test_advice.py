@@ -18,6 +18,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, random
 from pyjx.core import call_notes, frames
+from pyjx.core.value_texts import shortened
 from tests.test_guards import ROOT, public_callables
 
 X = jnp.ones((2, 3))
@@ -343,3 +344,12 @@ def test_integers_that_32_bits_do_not_hold(call):
         assert int(np.max(call())) >= 2 ** 40
     with pytest.raises(OverflowError, match="for int8\n"):
         jnp.array(1000, "int8")
+
+
+@pytest.mark.parametrize("mesh", ["x", jax.P(), [1]])
+def test_what_is_no_mesh_is_told_where_cpp_asks_for_its_size(mesh):
+    with pytest.raises((AttributeError, TypeError)) as caught:
+        jax.NamedSharding(mesh, jax.P())
+    call_notes.complete(caught.value)  # as the hook for what nobody catches does
+    assert re.match(r"NamedSharding: mesh (must|cannot) be ", str(caught.value))
+    assert shortened(mesh) in str(caught.value)

@@ -287,3 +287,13 @@ def test_generated_programs_agree(numbers):
     found = [compare_generated(i, WAYS[1 + i % 2]) for i in numbers]
     compared = [x for x in found if x is not None]
     assert len([x for x in compared if not x]) <= len(compared) / 100
+
+
+@pytest.mark.parametrize("args", [(jnp.ones(4),), (jnp.ones((3, 1)),), (jnp.ones(3, int),),
+                                  (jnp.ones(3), 1.0), ()])
+def test_programs_without_operations_are_of_the_recorded_types(tmp_path, args):
+    path = str(tmp_path / "first.npz")
+    jax.inspect.record(path, lambda *x: x, jnp.ones(3))
+    assert jax.inspect.compare(lambda *x: x, jnp.ones(3), b=path)
+    with pytest.raises(ValueError, match="is of another program, with an argument"):
+        jax.inspect.compare(lambda *x: x, *args, b=path)
