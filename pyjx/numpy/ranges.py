@@ -135,8 +135,9 @@ def _symbolic_range(low: ArrayLike, high: ArrayLike, by: ArrayLike, dtype: DType
     if not all(isinstance(x, (int, np.integer, SymbolicDim)) for x in (low, high)):
         cure = "Let stop be a size, and compute with the numbers: start + step * jnp.arange(n)."
         if isinstance(high, SymbolicDim) and isinstance(low, float) and by == 1:
-            size = range_size(math.floor(low), high, 1)
-            cure = f"Add the start to as many numbers: {low} + jnp.arange({size})."
+            size: Any = high
+            cure = (f"Add the start to as many numbers: {low} + "
+                    f"jnp.arange({size - math.floor(low)}).")
         raise ValueError("jnp.arange: start and stop of a range between symbolic dimensions must "
                          f"be integers, got {low} and {high}. {cure}")
     if type(by) is not int or by == 0:
