@@ -9,9 +9,12 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from pyjx import configuration
-from pyjx.core.call_notes import complete, note_call
+from pyjx.core.call_notes import note_call
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.guards import is_guarded, leaving
+from pyjx.lazy import deferred
+
+advice = deferred("pyjx.core.advice")  # for errors alone
 
 
 class UnfilteredStackTrace(Exception):
@@ -51,7 +54,7 @@ def leave_guarded(exc: Exception) -> None:
 
 def _advise(exc: Exception) -> None:
     with suppress(Exception):  # of a class of the user's, or of a function without a signature
-        complete(exc)
+        advice.complete(exc)
 
 
 def _show_uncaught(kind: type[BaseException], exc: BaseException, tb: TracebackType | None) -> None:

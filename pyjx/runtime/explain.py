@@ -16,10 +16,10 @@ import numpy as np
 from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded
 from pyjx.core.avals import AbstractValue, ShapedArray
+from pyjx.core.call_code import is_listed
 from pyjx.core.frames import is_internal, user_frame, user_line
 from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.records import Record
-from pyjx.core.users_calls import is_listed
 from pyjx.core.value_texts import in_short, size_text
 from pyjx.guards import guard
 from pyjx.runtime import backends, cache, ledger, programs

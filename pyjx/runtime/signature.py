@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.call_notes import hashable
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
 from pyjx.core.value_texts import as_pytree, shortened
@@ -19,6 +18,7 @@ from pyjx.engine.functions import leaf_paths, source_of
 from pyjx.engine.types import TreeDef
 from pyjx.lazy import deferred
 
+advice = deferred("pyjx.core.advice")  # for errors alone
 inspect = deferred("inspect")  # slow to load, and seldom needed
 
 _VARIADIC, _VARIADIC_KEYWORDS, _GENERATOR = 0x04, 0x08, 0x20  # flags of code objects
@@ -328,7 +328,7 @@ def raise_unhashable(name: str, static: Any) -> NoReturn:
             raise ValueError(
                 "Non-hashable static arguments are not supported. An error occurred while trying "
                 f"to hash the static argument {where!r} of {name}, an object of type "
-                f"{type(value)}, {shortened(value)}. {hashable(type(value).__name__)}"
+                f"{type(value)}, {shortened(value)}. {advice.hashable(type(value).__name__)}"
             ) from None
     raise TypeError(f"unhashable arguments of the jitted function {name}")
 

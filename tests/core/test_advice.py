@@ -17,7 +17,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, random
-from pyjx.core import call_notes, frames
+from pyjx.core import advice, frames
 from pyjx.core.value_texts import shortened
 from tests.test_guards import ROOT, public_callables
 
@@ -101,7 +101,7 @@ def test_all_public_functions_name_the_keyword_that_was_meant():
                 jax.tree.leaves(1, what=2)
             caught.value.args = (f"{body.__qualname__}() got an unexpected keyword argument "
                                  f"'{argument}_'",)
-            call_notes.complete(caught.value)
+            advice.complete(caught.value)
             asked += 1
             if not str(caught.value).endswith(f". Did you mean '{argument}'?"):
                 unhelped.append((name, str(caught.value)))
@@ -238,7 +238,7 @@ def test_what_is_within_is_told_of_what_was_called(call, words):
 def test_what_is_called_in_cpp_is_told_as_python_tells_it(call, words):
     with pytest.raises(TypeError) as caught:
         call()
-    call_notes.complete(caught.value)  # as the hook for what nobody catches does
+    advice.complete(caught.value)  # as the hook for what nobody catches does
     assert str(caught.value).startswith(words)
 
 
@@ -320,7 +320,7 @@ def test_messages_are_completed_once():
     with pytest.raises(ValueError, match="Let all be of one type") as caught:
         jax.tree.map(lambda x: x, {1: 2.0, "a": 3.0})
     text = str(caught.value)
-    call_notes.complete(caught.value)
+    advice.complete(caught.value)
     assert str(caught.value) == text
 
 
@@ -350,6 +350,6 @@ def test_integers_that_32_bits_do_not_hold(call):
 def test_what_is_no_mesh_is_told_where_cpp_asks_for_its_size(mesh):
     with pytest.raises((AttributeError, TypeError)) as caught:
         jax.NamedSharding(mesh, jax.P())
-    call_notes.complete(caught.value)  # as the hook for what nobody catches does
+    advice.complete(caught.value)  # as the hook for what nobody catches does
     assert re.match(r"NamedSharding: mesh (must|cannot) be ", str(caught.value))
     assert shortened(mesh) in str(caught.value)

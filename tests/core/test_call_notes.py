@@ -8,7 +8,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.compat.callables import api_boundary
-from pyjx.core import call_notes, users_calls
+from pyjx.core import call_code, call_notes
 
 X = np.ones((2, 3), np.float32)
 
@@ -122,9 +122,9 @@ def test_no_call_is_shown_of_functions_that_users_cannot_name():
     def inner(x):
         return jnp.sum(x, axis=7)
 
-    assert users_calls.public_name(inner) is None
-    assert users_calls.public_name(jax.Array.__add__) is None
-    assert users_calls.public_name(jnp.sum) == "sum"
+    assert call_code.public_name(inner) is None
+    assert call_code.public_name(jax.Array.__add__) is None
+    assert call_code.public_name(jnp.sum) == "sum"
 
 
 def test_frames_are_looked_at_once_for_a_note(monkeypatch):

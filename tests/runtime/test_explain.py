@@ -797,20 +797,3 @@ def test_no_message_is_made_that_nobody_sees(monkeypatch):
 
     monkeypatch.setattr(ledger, "_log", log)
     jax.jit(lambda x: x * 77 - 7)(jnp.ones(7))
-
-
-def test_names_are_those_of_users_and_public_ones():
-    def mine(x):
-        return x + 1
-
-    jax.clear_caches()
-    jax.jit(mine)(1.0)
-    jax.jit(jnp.sin)(1.0)
-    jax.random.normal(jax.random.key(0), (3,))
-    jax.new_ref(jnp.ones(3))  # which a jitted function of the library copies
-    jnp.ones(3).at[jnp.arange(2)].add(1.0)
-    found = jax.explain()
-    assert {e.function for e in found.functions} == {"mine", "sin"}
-    names = [row[0] for row in found.operations]
-    assert "normal" in names and not [n for n in names if n[0] == "_"]
-    assert "._" not in str(found)

@@ -143,3 +143,20 @@ def test_clear_caches_lets_programs_go():
     assert not programs._new
     assert jnp.cos._jit_spec.traces == {}
     assert jnp.cos(x).shape == x.shape
+
+
+def test_names_are_those_of_users_and_public_ones():
+    def mine(x):
+        return x + 1
+
+    jax.clear_caches()
+    jax.jit(mine)(1.0)
+    jax.jit(jnp.sin)(1.0)
+    jax.random.normal(jax.random.key(0), (3,))
+    jax.new_ref(jnp.ones(3))  # which a jitted function of the library copies
+    jnp.ones(3).at[jnp.arange(2)].add(1.0)
+    found = jax.explain()
+    assert {e.function for e in found.functions} == {"mine", "sin"}
+    names = [row[0] for row in found.operations]
+    assert "normal" in names and not [n for n in names if n[0] == "_"]
+    assert "._" not in str(found)

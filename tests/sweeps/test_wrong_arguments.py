@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from pyjx.core.call_notes import complete
+from pyjx.core.advice import complete
 from pyjx.core.frames import is_internal, is_of_foundation
 from tests.test_guards import ROOT, public_callables
 

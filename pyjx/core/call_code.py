@@ -1,18 +1,14 @@
-"""The call of the user's that an error came of, read from frames and their code: what was called,
-what was given, and which argument the error is about that Python itself, or a function within the
-one that was called, raises in words of its own."""
+"""What code tells of calls: what was called and given where an error came of, read from frames and
+their instructions."""
 
 from __future__ import annotations
 
-import ast
 import builtins
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dis import Instruction, get_instructions, hasjrel, stack_effect
 from inspect import Parameter, Signature, signature
 from itertools import takewhile
-from opcode import opmap
 from operator import is_
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any, NamedTuple
@@ -20,8 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.frames import is_internal
-from pyjx.core.value_texts import shortened
 
 
 class Call(NamedTuple):
@@ -51,6 +45,21 @@ class Call(NamedTuple):
                 left += [x for of in ("__wrapped__", "func", "fun")
                          if (x := getattr(value, of, None)) is not None]
         return found
+
+
+def _holds(value: Any, x: Any, depth: int) -> bool:
+    if value is x:
+        return value is not UNKNOWN
+    if type(x) is tuple and type(value) is list:  # made of a list
+        return 0 < len(x) == len(value) and all(map(is_, x, value))
+    if isinstance(x, np.generic):  # made of a number
+        return type(value) is type(x.item()) and x.item() == value
+    if type(value) is type(x) is str:  # made of a string's letters
+        return len(x) == 1 and x in value
+    if depth and type(value) in (list, tuple, dict):
+        return any([_holds(v, x, depth - 1)
+                    for v in list(value.values() if type(value) is dict else value)[:64]])
+    return False
 
 
 def public_name(fun: Any) -> str | None:
@@ -292,214 +301,3 @@ def callee(last: TracebackType) -> tuple[list[str], Any]:
     return names, frame.f_locals.get(names[0], frame.f_globals.get(names[0]))
 
 
-# -- what C++ says ---------------------------------------------------------------------------------
-
-
-_REFUSED = re.compile(r"(\w+)\(\): incompatible function arguments\..*?\n +1\. (.*?)\n"
-                      r".*with types: (.*)", re.DOTALL)
-_KINDS = {"Iterable": "list tuple dict set str generator", "Sequence": "list tuple",
-          "Callable": "function builtin_function_or_method method type", "float": "int bool",
-          "int": "bool", "None": "NoneType"}
-_PLAIN = {*dir(builtins), "NoneType", "function", "module"}
-
-
-def refusal(text: str) -> str:
-    """What jaxlib says of arguments that a function of its does not take, as Python does of one."""
-    refused = _REFUSED.match(text)
-    if refused is None:
-        return text
-    own, types = [re.sub(r"\b(?:\w+\.)+(?=[A-Za-z])", "", part) for part in refused.groups()[1:]]
-    positional, _, named = types.partition("kwargs = {")
-    name, kinds = refused[1], [kind for kind in positional.split(", ") if kind]
-    try:
-        (function,) = ast.parse(f"def {own}: ...").body
-    except SyntaxError:
-        return f"{name}(): expected {own}, got {types}"
-    args = function.args  # type: ignore[attr-defined]
-    parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
-    wanted = {p.arg: ast.unparse(p.annotation or ast.Name("object")) for p in parameters}
-    if "self" in wanted:
-        made, _ = kinds.pop(0), wanted.pop("self")
-        name = made if name == "__init__" else name
-    given = dict(zip(wanted, kinds, strict=False))
-    given.update(re.findall(r"(\w+): ([^,}\s]+)", named))
-    misfits = [p for p, kind in given.items() if p in wanted and not _fits(kind, wanted[p])]
-    for p in sorted(misfits, key=lambda p: given[p] not in _PLAIN):
-        return f"{name}(): {p} must be {wanted[p]}, got {given[p]!r} object"
-    takes = ", ".join([f"{p}: {annotation}" for p, annotation in wanted.items()])
-    got = ", ".join(kinds + [f"{p}: {kind}" for p, kind in given.items() if p not in wanted])
-    return f"{name}() takes ({takes}), got ({got})"
-
-
-def _fits(kind: str, annotation: str) -> bool:
-    words = re.findall(r"\w+", re.sub(r"\[.*?\](?= \||$)", "", annotation))
-    return any([kind == word or word in ("object", "Any") or kind in _KINDS.get(word, "").split()
-                or (word == "Callable" and kind not in _PLAIN) for word in words])
-
-
-# -- which argument it is about --------------------------------------------------------------------
-
-
-def _holds(value: Any, x: Any, depth: int) -> bool:
-    if value is x:
-        return value is not UNKNOWN
-    if type(x) is tuple and type(value) is list:  # made of a list
-        return 0 < len(x) == len(value) and all(map(is_, x, value))
-    if isinstance(x, np.generic):  # made of a number
-        return type(value) is type(x.item()) and x.item() == value
-    if type(value) is type(x) is str:  # made of a string's letters
-        return len(x) == 1 and x in value
-    if depth and type(value) in (list, tuple, dict):
-        return any([_holds(v, x, depth - 1)
-                    for v in list(value.values() if type(value) is dict else value)[:64]])
-    return False
-
-
-_BARE = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowError,
-         ZeroDivisionError)
-_POSITION = re.compile(r"(?:[\w.]+ requires ndarray or scalar arguments, |Error interpreting "
-                       r"argument to ).*? at position (?=\d)(\d+)", re.DOTALL)
-_PASSED = re.compile(r"(?<= to )[\w.-]+(?: \(\w+\))?(?= as a JAX value| at position)")
-_PYTHONS = re.compile(r"^'\w+' object (is|has|cannot) ")
-_OF_VALUE = re.compile(r"(Expected a callable value, got |Argument .* is not a valid JAX type|"
-                       "Invalid argument to dtype: .* not understood)")
-_OTHER_KINDS = ("NoneType", "function", "ndarray")
-_OF_CALLS = re.compile(r"\) (takes|missing|got an unexpected) ")  # which calls of functions get
-_SUBJECT = re.compile(r"(?:((?:[\w.]+\.)?)(\w+): )?([a-z_]\w*|[A-Z])(?= must )")
-
-
-def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None:
-    """The message in words of the call; None where it is so already, or nothing is known."""
-    message = exc.args[0] if len(exc.args) == 1 else None
-    if not (isinstance(message, str) or type(exc) is KeyError) or not (
-            type(exc) in _BARE or message == "std::bad_cast"):
-        return None
-    text, last = str(message), tbs[-1]
-    code: CodeType = last.tb_frame.f_code
-    operation, argument = code.co_code[last.tb_lasti:last.tb_lasti + 2]
-    said = is_internal(code.co_filename) and operation == opmap["RAISE_VARARGS"] and (
-        argument > 0 and not _PYTHONS.search(text))  # it may raise again what Python has raised
-    if said and (position := _POSITION.match(text)):
-        return _told_of_position(text, position, call, tbs)
-    subject, of_value = _SUBJECT.match(text), _OF_VALUE.match(text)
-    if said and any([_names(text, p) for p in call.given]):
-        return None
-    if hasattr(exc, "_is_complete") or "\n" in text or (
-            not (subject or of_value) if said else _OF_CALLS.search(text)):
-        return None
-    about = _about(text, said and not of_value, call, tbs)
-    if about is None:
-        return None
-    name, value = about
-    shown = shortened(value)
-    if said and subject and subject[2]:
-        of_one = subject[2] == call.name and subject[3][-1] != "s"
-        if of_one or re.search(rf"got {re.escape(shown)}(?![\w,)\]}}}}])", text):
-            return f"{subject[1] or ''}{call.name}: {name}{text[subject.end():]}"
-    if said and not (of_value and call.parameters) and shown not in text:
-        return None
-    return _told_of_value(text, name, value, call, bool(of_value))
-
-
-def _told_of_position(text: str, position: re.Match[str], call: Call, tbs: Sequence[TracebackType]
-                      ) -> str | None:
-    """What an operation says of the position of its operand, of that of the user's argument."""
-    about, passed = _about(text, False, call, tbs), _PASSED.search(text)
-    if passed and passed[0] in call.functions():
-        return None
-    before, after = _PASSED.sub(call.name, text[:position.start(1)]), text[position.end():]
-    if about is None:
-        return passed and before.removesuffix(" at position ") + after
-    return f"{before}{list(call.given).index(about[0])}. That is {about[0]}{after}"
-
-
-def _told_of_value(text: str, name: str, value: Any, call: Call, whole: bool) -> str | None:
-    """That a value is none for the argument `name`, with the message in brackets; if `whole`, that
-    is of the value as it was given."""
-    annotation, own, shown = call.annotations.get(name), call.parameters.get(name), shortened(value)
-    wanted = _wanted(annotation, value)
-    if whole:
-        if "DType" in str(annotation):
-            return None
-        if own is not None and own.kind is own.VAR_POSITIONAL:
-            name, shown = next(((f"{name}[{i}]", each) for i, each in enumerate(
-                map(shortened, value)) if each in text), (name, shown))
-            if len(shown) > 60:  # once is enough
-                text = text.replace(f"Argument {shown} of", "An argument of")
-        else:  # no function that is traced
-            text = text.partition(". The function may")[0]
-    return f"{call.name}: {name} {wanted}{shown} ({text.removesuffix('.')})"
-
-
-def _names(text: str, parameter: str) -> bool:
-    """Whether a message names a parameter. One of a single letter is no word of its sentence."""
-    name = re.escape(parameter)
-    plain = rf"\b{name}\b" if len(parameter) > 1 else rf"\b{name}(?= must |=|: )|`{name}`"
-    return re.search(plain, text) is not None
-
-
-def _about(text: str, said: bool, call: Call, tbs: Sequence[TracebackType]
-           ) -> tuple[str, Any] | None:
-    """The argument that the innermost expression with one in it failed with, and what it was."""
-    own = next((tb.tb_frame for tb in tbs if tb.tb_frame.f_code is call.code), None)
-    body = own.f_locals if own is not None else {}
-    known = {*dir(builtins), *[type(x).__name__ for x in call.given.values()], *_OTHER_KINDS}
-    kinds = {*re.findall(r"'(?:[\w.]+\.)?([A-Za-z_]+?)_?\d*'", text)} & known  # NumPy's, too
-    left: dict[str, Any] = {}  # which were given one object, and some expression further out has
-    for tb in reversed(tbs):
-        used = operands(tb)
-        found = {}
-        for variable, x in used.items():
-            holders = call.holders(x, body)  # of which one may have given it its name
-            found.update(dict.fromkeys({variable}.intersection(holders) or holders, x))
-        if tb.tb_frame is own:
-            found.update({p: used[p] for p in used if p in call.given})
-        if kinds:  # Python says of what type it is
-            found = {p: x for p, x in found.items() if said or type(x).__name__ in kinds}
-        left = {p: x for p, x in found.items() if not left or p in left} or left
-        if len(left) == 1:
-            ((p, x),) = left.items()
-            return p, x if call.given[p] is UNKNOWN else call.given[p]
-        if len({*map(id, left.values())}) > 1:
-            break
-    if left and (said or not kinds):
-        return None
-    of_kind = [(p, x) for p, x in call.given.items() if type(x).__name__ in kinds
-               and _wanted(call.annotations.get(p), x) != "cannot be "]
-    return of_kind[0] if len(of_kind) == 1 else None
-
-
-# -- what an argument must be ----------------------------------------------------------------------
-
-_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
-    "int": ("an integer", (int,)), "SupportsIndex": ("an integer", (int,)),
-    "float": ("a number", (int, float)), "complex": ("a number", (int, float, complex)),
-    "bool": ("True or False", (bool,)), "str": ("a string", (str,)),
-    "None": ("None", (type(None),)), "Sequence": ("a sequence", (list, tuple)),
-    "Iterable": ("a sequence", (list, tuple)), "tuple": ("a tuple", (tuple,)),
-    "list": ("a list", (list,)), "Mapping": ("a dictionary", (dict,)),
-    "dict": ("a dictionary", (dict,)), "Callable": ("a function", (FunctionType,)),
-    "Shape": ("a shape", (tuple,)), "Axes": ("an integer or a sequence of integers", ()),
-    "ArrayLike": ("an array", (int, float, complex)), "Array": ("an array", ()),
-    "DTypeLike": ("a dtype", (str, type)), "KeyLike": ("a key", ()),
-    "IsLeaf": ("a function or None", (FunctionType,)),
-    "ShardingLike": ("a sharding", ()), "DeviceLike": ("a device", ()),
-}
-_ELEMENTS = {"int": " of integers", "SupportsIndex": " of integers", "str": " of strings",
-             "ArrayLike": " of arrays", "Array": " of arrays", "bool": " of bools"}
-_PART = re.compile(r"(\w+)(?:\[(\w*).*?\])?(?: \| |$)")  # of a type: its name, and of what it is
-
-
-def _wanted(annotation: Any, value: Any) -> str:
-    """What an argument must be, by its annotation; that it cannot be this where it is that."""
-    words: dict[str, None] = {}
-    for base, elements in _PART.findall(str(annotation)):
-        named, kinds = _TYPES.get(base, (f"a{'n' * (base[0] in 'AEIO')} {base}", ()))
-        if base not in _TYPES and not is_listed(base):  # another name of types
-            return "cannot be "
-        if base in ("Any", "object", "Literal", "PyTree", type(value).__name__) or (
-                len(base) < 3 or type(value) in kinds or (not kinds and hasattr(value, "dtype"))):
-            return "cannot be "
-        words[named + _ELEMENTS.get(elements, "")] = None
-    *others, last = words
-    return f"must be {', '.join(others)}{' or ' * bool(others)}{last}, got "

@@ -1,0 +1,337 @@
+"""Advice on calls that Python or C++, who know the words of the call alone, refuse, and on words of
+messages that were meant by others. Loaded as the first error is completed."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from inspect import signature
+from itertools import islice
+from types import FrameType, FunctionType, ModuleType, TracebackType
+from typing import Any
+
+from pyjx import configuration
+from pyjx.core import dtypes
+from pyjx.core.call_code import UNKNOWN, arguments_at, callee
+from pyjx.core.frames import is_internal, tracebacks_of
+from pyjx.core.value_texts import shortened, shortened_text, without_addresses
+from pyjx.jaxlib_api import NamedSharding
+from pyjx.not_yet import hint
+
+# -- what C++ says ---------------------------------------------------------------------------------
+
+
+_REFUSED = re.compile(r"(\w+)\(\): incompatible function arguments\..*?\n +1\. (.*?)\n"
+                      r".*with types: (.*)", re.DOTALL)
+_KINDS = {"Iterable": "list tuple dict set str generator", "Sequence": "list tuple",
+          "Callable": "function builtin_function_or_method method type", "float": "int bool",
+          "int": "bool", "None": "NoneType"}
+_PLAIN = {*dir(builtins), "NoneType", "function", "module"}
+
+
+def refusal(text: str) -> str:
+    """What jaxlib says of arguments that a function of its does not take, as Python does of one."""
+    refused = _REFUSED.match(text)
+    if refused is None:
+        return text
+    own, types = [re.sub(r"\b(?:\w+\.)+(?=[A-Za-z])", "", part) for part in refused.groups()[1:]]
+    positional, _, named = types.partition("kwargs = {")
+    name, kinds = refused[1], [kind for kind in positional.split(", ") if kind]
+    try:
+        (function,) = ast.parse(f"def {own}: ...").body
+    except SyntaxError:
+        return f"{name}(): expected {own}, got {types}"
+    args = function.args  # type: ignore[attr-defined]
+    parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    wanted = {p.arg: ast.unparse(p.annotation or ast.Name("object")) for p in parameters}
+    if "self" in wanted:
+        made, _ = kinds.pop(0), wanted.pop("self")
+        name = made if name == "__init__" else name
+    given = dict(zip(wanted, kinds, strict=False))
+    given.update(re.findall(r"(\w+): ([^,}\s]+)", named))
+    misfits = [p for p, kind in given.items() if p in wanted and not _fits(kind, wanted[p])]
+    for p in sorted(misfits, key=lambda p: given[p] not in _PLAIN):
+        return f"{name}(): {p} must be {wanted[p]}, got {given[p]!r} object"
+    takes = ", ".join([f"{p}: {annotation}" for p, annotation in wanted.items()])
+    got = ", ".join(kinds + [f"{p}: {kind}" for p, kind in given.items() if p not in wanted])
+    return f"{name}() takes ({takes}), got ({got})"
+
+
+def _fits(kind: str, annotation: str) -> bool:
+    words = re.findall(r"\w+", re.sub(r"\[.*?\](?= \||$)", "", annotation))
+    return any([kind == word or word in ("object", "Any") or kind in _KINDS.get(word, "").split()
+                or (word == "Callable" and kind not in _PLAIN) for word in words])
+
+
+# -- what completes which error --------------------------------------------------------------------
+
+
+_UNEXPECTED = re.compile(
+    r"^(?:.*?(\w+)?\.)?([^.]+)\(\) got an unexpected keyword argument '(\w+)'$")
+_UNHASHABLE = re.compile("^(Non-hashable static arguments are not supported. An error occurred "
+                         "while trying to hash an object of type <class '(.+?)'>, )(.*?)"
+                         r"\.? The error was:", re.DOTALL)
+_ARITY = re.compile(r"\) (takes .*positional|missing \d+ required positional)")
+# How functions of the user's are called, by what calls them.
+_CALLS = {
+    "_FlatJvp": "rule(primals, tangents)", "_FlatFwd": "fwd(*args)",
+    "_FlatBwd": "bwd(residuals, cotangent)", "_on_leaves": "rule(axis_size, in_batched, *args)",
+    "custom_gradient": "vjp(cotangent)", "scan": "f(carry, x)", "map": "f(x)",
+    "fori_loop": "body_fun(i, value)", "while_loop": "cond_fun(value) and body_fun(value)",
+    "associative_scan": "fn(a, b)", "reduce": "computation(a, b)", "cond": "branch(*operands)",
+    "switch": "branch(*operands)", "tree_reduce": "function(total, leaf)",
+    "custom_root": "f(x), solve(f, initial_guess) and tangent_solve(g, y)",
+    "pallas_call": "kernel(*in_refs, *out_refs, *scratch_refs), each in the tree of its specs",
+    "_traced_index_map": "index_map(*indices_in_the_grid, *prefetched_refs)",
+    "tree_map": "f(*leaves) and is_leaf(node)",
+    **dict.fromkeys(["tree_flatten", "tree_leaves", "tree_structure"], "is_leaf(node)"),
+    "custom_linear_solve": "matvec(x) and solve(matvec, b)", "tree_map_with_path": "f(path, leaf)",
+}
+_DTYPE = re.compile(r"^data type '(\w+)' not understood")
+_NARROW = re.compile(r"(too large to convert to|out of bounds for|does not fit) u?int32\.?$")
+# What other libraries, or other functions of these, call an argument.
+_OTHER_NAMES = {
+    "dim": "axis", "dims": "axis", "axes": "axis", "axis": "dimension", "size": "shape",
+    "low": "minval", "high": "maxval", "seed": "key", "rng": "key", "input": "x", "other": "y",
+    "decimals": "ndigits", "initial": "init", "initializer": "init", "n": "length",
+}
+_HASHABLE = {
+    "list": "a tuple", "dict": "tuple(sorted(d.items())), or a frozen dataclass",
+    "set": "a frozenset", "bytearray": "bytes"}
+
+
+def complete(exc: Exception) -> None:
+    """Add to the message of an error what helps the user, who is shown no addresses either."""
+    *_, last = tracebacks_of(exc)
+    message = exc.args[0] if len(exc.args) == 1 else None
+    if (not isinstance(message, str) or getattr(exc, "_is_complete", False)
+            or configuration.traceback_filtering.value == "off"):
+        return
+    own = is_internal(last.tb_frame.f_code.co_filename)
+    plain = refusal(message) if type(exc) is TypeError else message
+    if own and type(exc) is ValueError and (unhashable := _UNHASHABLE.match(message)):
+        plain = f"unhashable type: {unhashable[2]!r}"
+    if plain != message:
+        exc.args = (message := plain,)  # which is told of the user's argument as what Python says
+    text = without_addresses(message) if own else message
+    for kind, words, completed in _RULES:
+        if isinstance(exc, kind) and (found := words.search(text)) and (
+                more := completed(exc, found, last)) is not None:
+            text = more
+            break
+    if text != message:
+        exc.args = (text,)
+        exc._is_complete = True  # type: ignore[attr-defined]
+
+
+def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
+    said, kind, value = found.groups()
+    if kind.endswith("Tracer"):
+        said = said.replace(f"an object of type <class '{kind}'>", "a traced value")
+    return f"{said}{shortened_text(without_addresses(value))}.\n{_called(last)}{hashable(kind)}"
+
+
+def _as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    close = difflib.get_close_matches(found[1], [d.name for d in dtypes.all_dtypes], 1)
+    return f"{found.string}. Did you mean '{close[0]}'?" if close else None
+
+
+def _as_unsorted(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
+    unsorted = next(_unsorted(list(last.tb_frame.f_locals.values()), 0), None)
+    keys = f" {shortened(list(unsorted))}" if unsorted else ""
+    return (f"{found.string} The keys of a dictionary are sorted to order its leaves, and these"
+            f"{keys} cannot be ({exc.__cause__}). Let all be of one type, such as str.")
+
+
+_WORD = re.compile("['\"]([\\w.-]+)['\"]")
+_NAMED = re.compile(r" are ((?:\w+, )+\w+)")
+_LISTED = re.compile(f"[\\[({{]{_WORD.pattern}|{_WORD.pattern},? ?(?:or|and)? ?{_WORD.pattern}")
+
+
+def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """How the library calls a function of the user's that takes other arguments."""
+    frames: dict[str, FrameType] = {}  # of rules, and of what the user called
+    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
+        code = frame.f_code
+        if not is_internal(code.co_filename):
+            frames = {}
+        else:
+            name = code.co_qualname.partition(".")[0]
+            if not frames or name[0] == "_" or name == "custom_gradient":
+                frames[name] = frame
+    called = [name for name in reversed(frames) if name in _CALLS]
+    if not called:
+        return None
+    rule: Any = getattr(frames[called[0]].f_locals.get("self"), "fun", None)
+    known = list(signature(rule.owner.fun).parameters) if getattr(rule, "static", ()) else []
+    first = [f"{known[i]}, " for i in sorted(rule.owner.nondiff_argnums)] if known else []
+    call = _CALLS[called[0]].replace("(", "(" + "".join(first), 1)
+    return f"{found.string}. It is called as {call}."
+
+
+def _as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """Which word of those that a message of the library's lists was meant by one that the user
+    gave."""
+    if not is_internal(last.tb_frame.f_code.co_filename):
+        return None
+    own, given = list[str](), dict[str, None]()  # `own`: keywords, and names of options
+    text = found.string[:4000]  # some show whole programs, whose words would be compared for long
+    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
+        code, known = frame.f_code, frame.f_locals
+        if not is_internal(code.co_filename):
+            own, given = [], {}
+            continue
+        if not given:
+            n = code.co_argcount + code.co_kwonlyargcount + (code.co_flags >> 2 & 1) + (
+                code.co_flags >> 3 & 1)  # with *args and **kwargs
+            own = [word for x in map(known.get, code.co_varnames[:n]) if isinstance(x, dict)
+                   for word in _strings(x)]
+            given = dict.fromkeys(own)
+        given = {**given, **dict.fromkeys([y for x in list(known.values()) for y in _strings(x)])}
+    text = re.sub(r"<class '[^']*'>", "", text)
+    words = [word for group in _LISTED.findall(text) for word in group if word]
+    words += [word for names in _NAMED.findall(text) for word in names.split(", ")]
+    listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]] if word not in own}
+    for word in given:
+        if (word in own or word not in words) and re.search(rf"\b{re.escape(word)}\b", text):
+            listed.pop(word.lower(), None)
+            close = difflib.get_close_matches(word.lower(), listed, 1, 0.7)
+            if close and "Did you mean" not in text:
+                end = "" if text.endswith(".") else "."
+                return f"{found.string}{end} Did you mean {listed[close[0]]!r}?"
+    return None
+
+
+def _strings(x: Any) -> list[str]:
+    return [y for y in islice(x if isinstance(x, (list, tuple, dict)) else (x,), 8)
+            if isinstance(y, str) and 2 < len(y) < 40]
+
+
+def hashable(kind: str) -> str:
+    """What may be static in the place of an object of this type, which cannot be hashed."""
+    if kind.endswith("Tracer"):
+        return ("It is traced by a function around this call: let it be static there, too, or no "
+                "static argument here.")
+    if "Array" in kind or "ndarray" in kind:
+        return ("Arrays are no static arguments: leave this one out of static_argnums and "
+                "static_argnames.")
+    other = _HASHABLE.get(kind, "one of a class with __hash__ and __eq__ (a frozen dataclass)")
+    return f"Static arguments are compared from call to call: give {other} in the place of it."
+
+
+def _as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """Which keyword was meant where a function, of a class if that is named, got one that it does
+    not take."""
+    owner, name, given = found.groups()
+    if not _is_ours(last):
+        return None
+    known: dict[str, None] = {}
+    for fun in islice(_functions(owner, name, last), 3):
+        known.update(dict.fromkeys([p.name for p in signature(fun).parameters.values()
+                                    if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+                                    and p.name != "self"]))
+    other = _OTHER_NAMES.get(given)
+    close = [other] if other in known else difflib.get_close_matches(given, known, 1)
+    if close:
+        return f"{found.string}. Did you mean '{close[0]}'?"
+    return f"{found.string}. The arguments are {', '.join(known)}." if known else None
+
+
+def _functions(owner: str | None, name: str, last: TracebackType) -> Iterator[FunctionType]:
+    """Those that a frame may have called by this name: its own, else this package's."""
+    frame = last.tb_frame
+    called = {"": _value_called(last)[1]}
+    own = next(_named(owner, name, {**called, **frame.f_globals, **frame.f_locals}), None)
+    if own is not None:
+        yield own
+        return
+    for module, value in list(sys.modules.items()):
+        if module.startswith("pyjx."):
+            yield from _named(owner, name, {"": vars(value).get(owner or name)})
+
+
+def _named(owner: str | None, name: str, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
+    for value in list(scope.values()):
+        if owner is not None and getattr(value, "__name__", None) == owner:
+            value = getattr(value, name, None)
+        for fun in (value, getattr(value, "fun", None), getattr(value, "__wrapped__", None)):
+            if isinstance(fun, FunctionType) and fun.__name__ == name:
+                yield fun
+
+
+def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
+    """The dictionaries in a tree whose keys cannot be sorted."""
+    if type(x) is dict:
+        try:
+            sorted(x)
+        except TypeError:
+            yield x
+    if depth < 6 and type(x) in (dict, list, tuple):
+        for y in list(x.values() if type(x) is dict else x)[:64]:
+            yield from _unsorted(y, depth + 1)
+
+
+def _value_called(last: TracebackType) -> tuple[str, Any]:
+    """What a line calls, as it is written there, and its value."""
+    names, value = callee(last)
+    for name in names[1:]:
+        value = getattr(value, name, None)
+    return ".".join(names), value
+
+
+def _is_ours(last: TracebackType) -> bool:
+    """Whether a call that failed is one of this package's, or of what begins with its name."""
+    if is_internal(last.tb_frame.f_code.co_filename):
+        return True
+    value = callee(last)[1]
+    place = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
+    return str(place).partition(".")[0] in ("pyjx", "jax", "jaxlib")
+
+
+def _called(last: TracebackType) -> str:
+    """The jitted function that a line calls, its static arguments, and which of them cannot be
+    hashed; empty if that is unclear."""
+    name, value = _value_called(last)
+    state: Any = getattr(value, "__getstate__", dict)()
+    if not isinstance(state, dict) or "static_argnames" not in state:
+        return ""
+    static, given = state["static_argnames"], {}
+    with suppress(TypeError):
+        args, kwargs = arguments_at(last.tb_frame, last.tb_lasti) or ([], {})
+        given = signature(value).bind_partial(*args, **kwargs).arguments
+    by = [p for p in static if p in given and (
+        given[p] is UNKNOWN or getattr(type(given[p]), "__hash__", None) is None)]
+    argument = f" as {by[0]}" if len(by) == 1 else ""
+    return f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. "
+
+
+def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
+    """What C++ asks of the first argument of a class of its own."""
+    return (f"NamedSharding: mesh must be a Mesh, such as jax.make_mesh((1,), ('x',)), got "
+            f"{shortened(exc.obj)}.") if _value_called(last)[1] is NamedSharding else None
+
+
+# What completes which error with which words: the text, or None where it knows nothing more.
+_RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], TracebackType],
+                                                  str | None]]] = [
+    (TypeError, re.compile(f"{_ARITY.pattern}|{_UNEXPECTED.pattern}"), lambda exc, found, last: (
+        f"{found.string}. It is called as policy(prim, *avals, **params)." if "policy" in (
+            *last.tb_frame.f_code.co_varnames, *last.tb_frame.f_code.co_names) else None)),
+    (TypeError, _UNEXPECTED, _as_meant), (TypeError, _ARITY, _as_called),
+    (ValueError, _UNHASHABLE, _as_static), (TypeError, _DTYPE, _as_dtype),
+    (OverflowError, _NARROW, lambda exc, found, last: None if configuration.enable_x64.value else (
+        f"{found.string.removesuffix('.')}. Integers have 64 bits with "
+        "jax.config.update('jax_enable_x64', True); floats are larger without.")),
+    (Exception, re.compile("^Comparator raised exception while sorting pytree dictionary keys"),
+     _as_unsorted),
+    (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
+    (AttributeError, re.compile(""), lambda exc, found, last: found.string + hint(
+        "pyjx.Array", exc.name) if hasattr(exc.obj, "aval") and exc.name else None),
+    ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),
+     _as_option),
+]
