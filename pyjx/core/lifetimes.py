@@ -21,7 +21,7 @@ import numpy as np
 from pyjx.core.arithmetic import reduction
 from pyjx.core.avals import nbytes, taken_over
 from pyjx.core.evaluation import holds_jaxprs, jaxprs_of
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.places import Space
 from pyjx.core.primitive import CHEAP, Primitive
 from pyjx.core.records import Record
@@ -55,6 +55,7 @@ def _up(n: int, tile: int) -> float:
 
 _MOST = 32  # values that a fusion reads
 _LARGE = 3  # of them that are as large as its result, on a TPU
+_PER_BYTE = 64.0
 
 
 class Machine(Record):
@@ -71,8 +72,9 @@ class Machine(Record):
         what the next operations read.
       tiles: whether values lie in tiles: rows that are gathered are in memory, and batches of
         products are no axes of tiles.
-      to_host: what it costs to move a byte to the host's memory and back, in arithmetic
-        operations, of which 64 take the time in which the device's own memory takes a byte.
+      per_byte: what a byte of a result costs to make, in arithmetic operations: those of a vector
+        unit in the time in which memory takes a byte.
+      to_host: what it costs to move a byte to the host's memory and back, in such operations.
       new_page: what a byte of temporaries costs, in arithmetic operations, that programs get
         from the system anew each time that they run: where they need more than `pooled` bytes.
     """
@@ -84,6 +86,7 @@ class Machine(Record):
     rounds: bool = False
     scratch: int = 0
     tiles: bool = False
+    per_byte: float = _PER_BYTE
     to_host: float = math.inf
     new_page: float = 0.0
     pooled: float = math.inf
@@ -104,9 +107,9 @@ _TPU, _TPU_LINK = 819, 32
 # what is in no cache.
 _NEW_PAGE, _POOLED = 24.0 + 24.0, 32 << 20
 MACHINES = {
-    "cpu": Machine(joins_apart=True, copies=True, new_page=_NEW_PAGE, pooled=_POOLED),
+    "cpu": Machine(joins_apart=True, copies=True, per_byte=4.0, new_page=_NEW_PAGE, pooled=_POOLED),
     "tpu": Machine(tiled_bytes, fuses_dear=True, rounds=True, scratch=64 << 20, tiles=True,
-                   to_host=2 * 64 * _TPU / _TPU_LINK)}
+                   to_host=2 * _PER_BYTE * _TPU / _TPU_LINK)}
 _OTHER = Machine(fuses_dear=True)
 
 
@@ -135,9 +138,9 @@ class Liveness:
         self._sizes = machine.sizes
         self._inner: dict[int, Any] = {} if inner is None else inner
         self.eqns = jaxpr.eqns
-        self.first: dict[Any, int] = {}
-        self.last: dict[Any, int] = {}
-        self.size: dict[Any, int] = {}
+        self.first: dict[Atom, int] = {}
+        self.last: dict[Atom, int] = {}
+        self.size: dict[Atom, int] = {}
         self.inside: dict[int, int] = {}
         self.fixed = self._fixed(jaxpr, donated)
         self._padded = _padded(self.eqns) if machine.tiles else {}
@@ -154,7 +157,7 @@ class Liveness:
         """The number of the equation at which the program needs most."""
         return max(range(len(self.live)), key=self.live.__getitem__, default=0)
 
-    def alive(self, i: int) -> list[Any]:
+    def alive(self, i: int) -> list[Atom]:
         """The values that are in memory while an equation runs, the largest first."""
         found = [v for v, n in self.size.items() if n and self.first[v] <= i <= self.last[v]]
         return sorted(found, key=lambda v: -self.size[v])
@@ -172,18 +175,18 @@ class Liveness:
         return (sum([self._sizes(v.aval) for v in jaxpr.all_invars]) + sum(own)
                 - sum([own[k] for k in shared.values()]))
 
-    def _find(self, jaxpr: Jaxpr, results: dict[Any, None], loop: bool) -> None:
+    def _find(self, jaxpr: Jaxpr, results: dict[Atom, None], loop: bool) -> None:
         """Find out which values are in memory, and for how long."""
         eqns, last = jaxpr.eqns, self.last
         end = len(eqns)
-        reads: dict[Any, int] = {}  # how often a value is read
-        whole: dict[Any, int] = {}  # the last equation that reads it and is no part of a fusion
-        fused: dict[Any, int] = {}  # the last one that is
-        exact: set[Any] = {*jaxpr.outvars}  # what other operations than products read
-        twice: set[Any] = set()  # what products read copies of
+        reads: dict[Atom, int] = {}  # how often a value is read
+        whole: dict[Atom, int] = {}  # the last equation that reads it and is no part of a fusion
+        fused: dict[Atom, int] = {}  # the last one that is
+        exact: set[Atom] = {*jaxpr.outvars}  # what other operations than products read
+        twice: set[Atom] = set()  # what products read copies of
         for v in jaxpr.outvars:
             last[v] = whole[v] = end
-        made: dict[Any, int] = {v: i for i, e in enumerate(eqns) for v in e.outvars}
+        made: dict[Atom, int] = {v: i for i, e in enumerate(eqns) for v in e.outvars}
         virtual: set[int] = set()
         ends = _ends(jaxpr) if self._machine.tiles else set()
         for i in range(end - 1, -1, -1):
@@ -203,7 +206,7 @@ class Liveness:
                 at = max([last.get(v, i) for v in eqn.outvars])
             elif out in results and results.keys() >= set(eqn.outvars):  # as soon as it can be
                 at = max([made.get(x, 0) for x in eqn.invars if type(x) is not Literal], default=0)
-            elif fusible and primitive.cost == CHEAP and _is_of_one(eqn, made, eqns):
+            elif out and fusible and primitive.cost == CHEAP and _is_of_one(eqn, made, eqns):
                 # Fusions make it again of what it is made of, which is not more.
                 at = max(fused.get(out, i), i)
                 last[out] = whole.get(out, i)
@@ -228,7 +231,7 @@ class Liveness:
             dict.fromkeys(twice, 2.0)
         self._place(jaxpr, results, virtual, loop)
 
-    def _read_exactly(self, eqn: JaxprEqn, exact: set[Any]) -> Sequence[Any]:
+    def _read_exactly(self, eqn: JaxprEqn, exact: set[Atom]) -> Sequence[Any]:
         """The operands of an equation of which it matters that they have all their bits."""
         primitive = eqn.primitive
         if not self._machine.rounds or (primitive.contracts and not eqn.params.get("precision")) \
@@ -242,11 +245,11 @@ class Liveness:
         return [*eqn.invars[:-len(names)], *[x for x, v in zip(
             eqn.invars[-len(names):], names, strict=False) if v not in inner._factor]]
 
-    def _place(self, jaxpr: Jaxpr, results: dict[Any, None], virtual: set[int], loop: bool
+    def _place(self, jaxpr: Jaxpr, results: dict[Atom, None], virtual: set[int], loop: bool
                ) -> None:
         """Give the values that are in memory their places: the equations from which they are."""
         eqns, first, last, size, sizes = jaxpr.eqns, self.first, self.last, self.size, self._sizes
-        given = {} if loop else dict.fromkeys(jaxpr.all_invars)
+        given: dict[Atom, None] = {} if loop else dict.fromkeys(jaxpr.all_invars)
         roots: dict[Any, tuple[Any, ...]] = {}  # what is in memory of what a value is made of
         for i, eqn in enumerate(eqns):
             primitive = eqn.primitive
@@ -270,7 +273,7 @@ class Liveness:
                     size[v] = int(size[v] * self._factor[v])
                 size[v] = int(size[v] * self._padded.get(v, 1.0))
             if primitive.cost is not None or primitive.in_place or primitive.holder.loops:
-                self._take_over(i, eqn, read, given, results)
+                self._take_over(i, eqn, read, given)
             if self._machine.tiles and primitive.in_place and "dimension_numbers" in eqn.params:
                 # The rows that are scattered are copied.
                 self.inside[i] = tiled_bytes(eqn.invars[2].aval, _last(eqn.invars[2]))
@@ -281,8 +284,8 @@ class Liveness:
                 if spec[0]:  # the gradient of a kernel
                     self.inside[i] = sum([sizes(x.aval) for x in eqn.invars])
 
-    def _take_over(self, i: int, eqn: JaxprEqn, read: Sequence[Any], given: dict[Any, None],
-                   results: dict[Any, None]) -> None:
+    def _take_over(self, i: int, eqn: JaxprEqn, read: Sequence[Any], given: dict[Atom, None]
+                   ) -> None:
         """Let results stand where operands were that nothing else reads: these end before."""
         last, size = self.last, self.size
         free = [r for r in read if last.get(r) == i and size.get(r) and r not in given]
@@ -322,13 +325,13 @@ def _is_barrier(primitive: Primitive) -> bool:
     return primitive.moves and primitive.multiple_results and not primitive.fused
 
 
-def _ends(jaxpr: Jaxpr) -> set[Any]:
+def _ends(jaxpr: Jaxpr) -> set[Atom]:
     """The results of fusions on a TPU: rows that are gathered, what reads the result of a product
     that nothing else reads, and what is made of many values in memory."""
-    found: set[Any] = set()
+    found: set[Atom] = set()
     reads = Counter([x for e in jaxpr.eqns for x in e.invars] + [*jaxpr.outvars])
     products = {v for e in jaxpr.eqns if _is_product(e) for v in e.outvars if reads[v] == 1}
-    roots: dict[Any, set[Any]] = {}
+    roots: dict[Atom, set[Atom]] = {}
     for eqn in jaxpr.eqns:
         out = eqn.outvars[0] if len(eqn.outvars) == 1 else None
         if out is None or (eqn.primitive.cost is None and not eqn.primitive.moves):
@@ -351,11 +354,11 @@ def _is_product(eqn: JaxprEqn) -> bool:
     return eqn.primitive.contracts and not hasattr(eqn.params["dimension_numbers"], "lhs_spec")
 
 
-def _padded(eqns: Sequence[JaxprEqn]) -> dict[Any, float]:
+def _padded(eqns: Sequence[JaxprEqn]) -> dict[Atom, float]:
     """How many times as large values are in tiles as in those along the axes that fit best: rows
     that are gathered, what products of batches read and make, and what is made of these, or they of
     it, element by element."""
-    found: dict[Any, float] = {}
+    found: dict[Atom, float] = {}
 
     def note(x: Any, lanes: Sequence[int], rows: Sequence[int] | None) -> None:
         if type(x) is not Literal and (plain := tiled_bytes(x.aval)):
@@ -392,7 +395,7 @@ def _batches(eqn: JaxprEqn) -> Sequence[Sequence[int]]:
     return (*batches, range(len(batches[0]))) if batches[0] else ()
 
 
-def _is_of_one(eqn: JaxprEqn, made: dict[Any, int], eqns: Sequence[JaxprEqn]) -> bool:
+def _is_of_one(eqn: JaxprEqn, made: dict[Atom, int], eqns: Sequence[JaxprEqn]) -> bool:
     """Whether an operation reads no more than one array of which it reads each element once."""
     size = eqn.outvars[0].aval.size
     large = [x for x in eqn.invars if type(x) is not Literal and x.aval.size >= size]

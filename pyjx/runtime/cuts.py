@@ -19,7 +19,7 @@ from pyjx.core.effects import join_effects
 from pyjx.core.evaluation import holds_jaxprs, jaxprs_of, program_of, replaced, variables
 from pyjx.core.flows import NEVER, Network
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from pyjx.core.lifetimes import Machine
+from pyjx.core.lifetimes import Machine, machine_of
 from pyjx.core.places import Space
 from pyjx.engine.calls import jit_p
 from pyjx.engine.decompose import put_in_place
@@ -29,10 +29,6 @@ from pyjx.runtime.costs import arithmetic
 
 Work = Callable[..., float]  # of an equation, and whether its results are written to memory
 
-# What a byte of a result costs to make, in arithmetic operations: those of a vector unit in the
-# time in which memory takes a byte.
-_PER_BYTE = {"cpu": 4.0}
-_PER_BYTE_ELSEWHERE = 64.0
 _TRANSCENDENTAL = 8.0
 _RECENT = 60  # equations before one, of which a value is recent for it
 _NEAR = 16  # equations for which what is fused is computed once
@@ -41,7 +37,7 @@ _NEAR = 16  # equations for which what is fused is computed once
 def work_on(platform: str) -> Work:
     """What it costs to compute the results of an equation again, on a platform; of one that holds
     programs, the whole of it."""
-    rate = _PER_BYTE.get(platform, _PER_BYTE_ELSEWHERE)
+    rate = machine_of(platform).per_byte
 
     def work(eqn: JaxprEqn, written: bool = True) -> float:
         primitive, unknown = eqn.primitive, set[str]()
