@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from pyjx.guards import guard, guard_classes
-from pyjx.not_yet import ImportHint, hint
+from pyjx.not_yet import ImportHint, lacking
 
 sys.meta_path.append(ImportHint())
 
@@ -146,7 +146,7 @@ def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
 def refuse(module: str) -> Callable[[str], Any]:
     """`__getattr__` for a module that is no package, and lacks names that JAX's has."""
     def missing(name: str) -> Any:
-        raise AttributeError(f"module {module!r} has no attribute {name!r}{hint(module, name)}")
+        raise lacking(module, name)
 
     guard(missing)
     return missing
@@ -185,8 +185,7 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
             guard_classes(module, own_dictionary(sys.modules[module]))
             setattr(sys.modules[package], name, value)
         else:
-            raise AttributeError(
-                f"module {package!r} has no attribute {name!r}{hint(package, name)}")
+            raise lacking(package, name)
         for hear in hears_names:
             hear(package, name, value)
         if describe is not None and module.startswith("pyjx.") and callable(value) and not (

@@ -103,8 +103,20 @@ def test_names_that_are_there_are_not_listed():
 def test_imports_of_missing_names_say_so(statement, monkeypatch):
     monkeypatch.setitem(not_yet.NAMES, "pyjx.experimental", "soon")
     with pytest.raises(ModuleNotFoundError, match=(
-            r"^cannot import 'soon' from 'pyjx\.experimental': it is not there yet\.$")):
+            r"^cannot import 'soon' from 'pyjx\.experimental': it is not there yet\.(\n|$)")):
         exec(statement, {})
+
+
+@pytest.mark.parametrize(("name", "cure"), [
+    ("scan", "jax.lax.scan"), ("relu", "jax.nn.relu"), ("stop_gradient", "jax.lax.stop_gradient"),
+    ("numpy.while_loop", "jax.lax.while_loop"), ("numpy.trapz", "jax.numpy.trapezoid"),
+    ("random.randn", "jax.random.normal(key, shape)"), ("xmap", "jax.shard_map")])
+def test_names_of_other_packages_are_told_alone(name, cure):
+    """Python adds no guess of its own."""
+    program = f"import sys, pyjx as jax, pyjx.numpy, pyjx.random\nsys.stderr = sys.stdout\njax.{name}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1].endswith(f"has no attribute '{name.split('.')[-1]}'. "
+                                                 f"Use {cure}."), done.stdout
 
 
 def test_imports_of_others_are_plainly_unknown():

@@ -28,13 +28,15 @@ Node = Any  # np.dtype, or int, float, complex for the weak types
 
 bfloat16: type = ml_dtypes.bfloat16
 
+
 class finfo(ml_dtypes.finfo):
     """The limits of a floating-point dtype, also of those that NumPy does not know.
 
     Args:
       dtype: a dtype, or an array of it.
 
-    >>> float(finfo("bfloat16").eps)
+    >>> import pyjx as jax
+    >>> float(jax.numpy.finfo("bfloat16").eps)
     0.0078125
     """
 
@@ -48,7 +50,8 @@ class iinfo(ml_dtypes.iinfo):
     Args:
       int_type: a dtype, or an array of it.
 
-    >>> iinfo("int4").max
+    >>> import pyjx as jax
+    >>> jax.numpy.iinfo("int4").max
     7
     """
 

@@ -64,12 +64,18 @@ def meanwhile(name: str) -> str:
     return f" Meanwhile use {INSTEAD[name]}." if name else ""
 
 
+# Where a name is looked for that another package has not, in this order.
+_PLACES = ("numpy", "nn", "scipy.special", "lax", "random", "numpy.linalg", "ops", "tree_util")
+
+
 def hint(package: str, name: str) -> str:
-    """What to say of a name that a package has not: nothing, unless JAX has it, once had it, or is
-    often thought to have it.
+    """What to say of a name that a package has not: nothing, unless JAX has it there or in another
+    package, once had it, or is often thought to have it.
 
     >>> hint("pyjx.tools.jax_to_ir", "jax_to_tf")[:31], hint("pyjx", "tree_map")
     (': it is not there yet. Meanwhil', '. Use jax.tree.map.')
+    >>> hint("pyjx", "scan")
+    '. Use jax.lax.scan.'
     """
     if name in NAMES.get(package, "").split():
         return f": it is not there yet.{meanwhile(f'{package}.{name}')}"
@@ -77,7 +83,21 @@ def hint(package: str, name: str) -> str:
         lines = Path(__file__).with_name("former.txt").read_text(encoding="utf-8").splitlines()
         former.update([line.partition(" ")[::2] for line in lines])
     instead = former.get(f"{package}.{name}".replace("pyjx", "jax", 1))
+    if not instead and package.startswith("pyjx") and not name.startswith("_"):
+        found = [place for place in _PLACES
+                 if name in importlib.import_module(f"pyjx.{place}").__all__]
+        instead = f"jax.{found[0]}.{name}" if found else None
     return f". Use {instead}." if instead else ""
+
+
+def lacking(module: str, name: str) -> AttributeError:
+    """The error of a name that a module has not. Where that says what to use, Python is not to
+    guess another name. `import` that asks hears nothing: it goes on to look for a module."""
+    said = "" if _imports(sys._getframe(2)) else hint(module, name)
+    error = AttributeError(f"module {module!r} has no attribute {name!r}{said}")
+    if said:
+        error.name = ""
+    return error
 
 
 class ImportHint:
