@@ -237,7 +237,7 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
         if rule is None:
             raise NotImplementedError(
                 f"MLIR translation rule for primitive '{eqn.primitive}' not found for platform "
-                f"{b.module.platform}{_where_else(eqn.primitive.name)}")
+                f"{b.module.platform}{_where_else(eqn.primitive.name, b.module.platform)}")
         start = len(lines)
         if rule.widens:
             shape = eqn.outvars[0].aval.shape
@@ -261,8 +261,11 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
     ]
 
 
-def _where_else(name: str) -> str:
+def _where_else(name: str, platform: str) -> str:
     """The end of the error for a primitive without a rule."""
+    if platform not in PLATFORMS:
+        return (f", which is none of {', '.join(PLATFORMS)}: a plugin's platform has what "
+                "jax.interpreters.mlir.register_lowering(..., platform=...) gives it")
     others = [p for p in PLATFORMS if rules_for(p)[name] is not None]
     return f". It runs on {', '.join(others)}; move its operands there." if others else ""
 

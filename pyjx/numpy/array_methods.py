@@ -470,7 +470,7 @@ def _of_value(name: str, getter: bool) -> Any:
 def _unavailable(name: str, what: str, cure: str = "") -> Any:
     def attribute(self: Array) -> Any:
         raise AttributeError(f"The '{name}' {what} is not available on traced array with shape "
-                             f"{self.aval.str_short()}.{cure}")
+                             f"{self.aval.str_short()}.{cure}", name="")  # and no guess of Python's
 
     return property(attribute)
 
