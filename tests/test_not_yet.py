@@ -113,7 +113,8 @@ def test_imports_of_missing_names_say_so(statement, monkeypatch):
     ("random.randn", "jax.random.normal(key, shape)"), ("xmap", "jax.shard_map")])
 def test_names_of_other_packages_are_told_alone(name, cure):
     """Python adds no guess of its own."""
-    program = f"import sys, pyjx as jax, pyjx.numpy, pyjx.random\nsys.stderr = sys.stdout\njax.{name}"
+    program = ("import sys, pyjx as jax, pyjx.numpy, pyjx.random\nsys.stderr = sys.stdout\n"
+               f"jax.{name}")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1].endswith(f"has no attribute '{name.split('.')[-1]}'. "
                                                  f"Use {cure}."), done.stdout
