@@ -72,6 +72,9 @@ _LEADING = re.compile(r"((?:[a-z]\w*\.)*)(\w+)((?:\(\))?: (?:(?=(\w+) must ))?|"
 _OPERATIONS = ("pyjx.lax.", "pyjx.engine.", "pyjx.core.")  # programs match on their words
 
 
+_TRANSFORMATIONS = ("grad", "jvp", "linearize", "vjp", "vmap")  # which rules of operations tell of
+
+
 def _name_called(exc: Exception, call: Call) -> bool:
     """Let a message that begins with another function of this package begin with the one that the
     user called, and did not give the other one."""
@@ -88,12 +91,14 @@ def _name_called(exc: Exception, call: Call) -> bool:
             other in call.functions()):
         return False
     *_, raised = tracebacks_of(exc)
-    listed = is_listed(other)
+    listed, module = is_listed(other), str(raised.tb_frame.f_globals.get("__name__"))
+    outer = other in _TRANSFORMATIONS and not module.startswith("pyjx.transforms.")
+    if outer or name[:1].isupper() or module.startswith("pyjx.engine."):  # further out, or before
+        return False
     if after == ": ":
         ours = listed or is_primitive(other)
     elif listed:
-        ours = bool(after or "_" in other) and not str(
-            raised.tb_frame.f_globals.get("__name__")).startswith(_OPERATIONS)
+        ours = bool(after or "_" in other) and not module.startswith(_OPERATIONS)
     else:
         ours = "_" in other and is_primitive(other)
     ours |= other == aliases.get(name)
@@ -210,7 +215,10 @@ def _told_of_position(text: str, position: re.Match[str], call: Call, tbs: Seque
     before, after = _PASSED.sub(call.name, text[:position.start(1)]), text[position.end():]
     if about is None:
         return passed and before.removesuffix(" at position ") + after
-    return f"{before}{list(call.given).index(about[0])}. That is {about[0]}{after}"
+    name, value = about
+    of_part = type(value) in (list, tuple) and str(type(value)) not in text
+    part = f"[{position[1]}]" if of_part else ""
+    return f"{before}{list(call.given).index(name)}. That is {name}{part}{after}"
 
 
 def _told_of_value(text: str, name: str, value: Any, call: Call, whole: bool) -> str | None:

@@ -19,7 +19,7 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import FIRST, FIRST_AND_THIRD
 from pyjx.core.arithmetic import size as n_elements
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
+from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval, is_valid_value
 from pyjx.core.bounded import kept
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, one_entry
@@ -29,6 +29,7 @@ from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, Unrolled, find_prim
 from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal
 from pyjx.engine.types import Dims, Operand, Params, Rule, Tangent, Tangents, Value, Values
@@ -398,7 +399,9 @@ def gather(
     if mode is not GatherScatterMode.FILL_OR_DROP:
         fill_value = None
     elif fill_value is not None and not isinstance(fill_value, (int, float, complex, np.number)):
-        aval = get_aval(_operand("gather (fill_value)", fill_value))
+        if not is_valid_value(fill_value):
+            raise TypeError(f"gather: fill_value must be a scalar, got {shortened(fill_value)}")
+        aval = get_aval(fill_value)
         if aval.shape:
             raise TypeError(f"gather: fill_value must be a scalar, got shape {aval.shape}")
         fill_value = np.asarray(fill_value)[()]

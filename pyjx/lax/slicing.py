@@ -122,7 +122,7 @@ def _any_above(shape: tuple[int, ...], limit: int) -> bool:
 
 def _flags(name: str, allow_negative: bool | Sequence[bool], ndim: int
            ) -> bool | tuple[bool, ...]:
-    if isinstance(allow_negative, (int, np.bool_)):
+    if isinstance(allow_negative, (int, np.bool_)) and allow_negative in (0, 1):
         return bool(allow_negative)
     if not isinstance(allow_negative, (tuple, list)) or len(allow_negative) != ndim:
         raise TypeError(f"{name}: allow_negative_indices must be a bool or a sequence of {ndim} "

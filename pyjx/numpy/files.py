@@ -173,8 +173,9 @@ def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
 
     >>> import pyjx as jax
     >>> with jax.numpy.printoptions(precision=2):
-    ...     print(jax.numpy.array(0.12345))
-    0.12
+    ...     print(jax.numpy.array([0.12345]))
+    ...
+    [0.12]
     """
     with np.printoptions():
         np.set_printoptions(*args, **kwargs)  # which refuses them here

@@ -201,7 +201,7 @@ for cell in ("import pyjx as jax, pyjx.numpy as jnp", "jax.jit(abs, static_argna
     (lambda: jax.vmap(jnp.add)(X, jnp.ones((2, 7))), "add got"),  # which the user gave
     (lambda: lax.reciprocal("x"), "argument to reciprocal .* at position 0. That is x. "),
     (lambda: lax.fori_loop(0, 3, lambda i, c: c, "x"), "to fori_loop at position 3. That is init"),
-    (lambda: lax.concatenate(["x", X], 0), "That is operands. Argument 'x' is not a valid"),
+    (lambda: lax.concatenate(["x", X], 0), r"That is operands\[0\]. Argument 'x' is not a valid"),
     (lambda: jax.vjp(abs, "x"), r"vjp: primals\[0\] cannot be 'x' \(Argument 'x' of type"),
     (lambda: jnp.sum(X, initial=(1, 2)), r"sum: initial cannot be \(1, 2\)"),
     (lambda: jax.jit("x"), "jit: fun must be a function, got 'x'"),

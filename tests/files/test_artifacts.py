@@ -11,7 +11,7 @@ import pytest
 
 import pyjx as jax
 from pyjx import export, jaxlib_api
-from pyjx.export import exported as exports
+from pyjx.export import container as exports
 from pyjx.export import jax_format
 from tests.files import ARCHIVES, cases, contents
 

@@ -452,7 +452,7 @@ def test_calling_errors_are_those_of_python():
         stats.bernoulli.pmf(1, p=0.5, k=3)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'k'"):
         stats.bernoulli.pmf(p=0.5)
-    with pytest.raises(TypeError, match=r"bernoulli\.logpmf requires ndarray or scalar arguments"):
+    with pytest.raises(TypeError, match=r"bernoulli\.pmf requires ndarray or scalar arguments"):
         stats.bernoulli.pmf([0, 1], 0.5)
 
 
