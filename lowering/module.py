@@ -263,10 +263,7 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
 
 def _where_else(name: str, platform: str) -> str:
     """The end of the error for a primitive without a rule."""
-    if platform not in PLATFORMS:
-        return (f", which is none of {', '.join(PLATFORMS)}: a plugin's platform has what "
-                "jax.interpreters.mlir.register_lowering(..., platform=...) gives it")
-    others = [p for p in PLATFORMS if rules_for(p)[name] is not None]
+    others = [p for p in PLATFORMS if rules_for(p)[name] is not None and platform in PLATFORMS]
     return f". It runs on {', '.join(others)}; move its operands there." if others else ""
 
 

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
+from operator import attrgetter
 from pathlib import Path
 from types import FrameType, ModuleType
 
@@ -84,8 +85,8 @@ def hint(package: str, name: str) -> str:
         former.update([line.partition(" ")[::2] for line in lines])
     instead = former.get(f"{package}.{name}".replace("pyjx", "jax", 1))
     if not instead and package.startswith("pyjx") and not name.startswith("_"):
-        found = [place for place in _PLACES
-                 if name in importlib.import_module(f"pyjx.{place}").__all__]
+        pyjx = sys.modules["pyjx"]
+        found = [place for place in _PLACES if name in attrgetter(place)(pyjx).__all__]
         instead = f"jax.{found[0]}.{name}" if found else None
     return f". Use {instead}." if instead else ""
 
