@@ -301,7 +301,7 @@ def test_jacobians_of_results_that_have_none_are_zeros_of_their_dtypes():
     jacobian = jax.jacfwd(lambda x: (jnp.argsort(x), jnp.argmax(x)))(x)
     assert [y.dtype for y in jacobian] == ["int64", "int64"]
     assert [y.shape for y in jacobian] == [(2, 2), (2,)] and not jnp.any(jacobian[0])
-    with pytest.raises(TypeError, match="jacfwd: .* dtype bool, which have no derivative"):
+    with pytest.raises(TypeError, match=r"jacfwd: .* dtype bool, which have no derivative"):
         jax.jacfwd(lambda x: x > 1)(x)
 
 
