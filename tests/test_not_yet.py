@@ -110,7 +110,8 @@ def test_imports_of_missing_names_say_so(statement, monkeypatch):
 @pytest.mark.parametrize(("name", "cure"), [
     ("scan", "jax.lax.scan"), ("relu", "jax.nn.relu"), ("stop_gradient", "jax.lax.stop_gradient"),
     ("numpy.while_loop", "jax.lax.while_loop"), ("numpy.trapz", "jax.numpy.trapezoid"),
-    ("random.randn", "jax.random.normal(key, shape)"), ("xmap", "jax.shard_map")])
+    ("random.randn", "jax.random.normal(key, shape)"), ("xmap", "jax.shard_map"),
+    ("numpy.ones(3).median", "jax.numpy.median")])
 def test_names_of_other_packages_are_told_alone(name, cure):
     """Python adds no guess of its own."""
     program = ("import sys, pyjx as jax, pyjx.numpy, pyjx.random\nsys.stderr = sys.stdout\n"

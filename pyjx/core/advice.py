@@ -316,6 +316,15 @@ def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
             f"{shortened(exc.obj)}.") if _value_called(last)[1] is NamedSharding else None
 
 
+def _as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
+    """What to use for an attribute that arrays have not; Python is to guess no other beside it."""
+    said = hint("pyjx.Array", exc.name) if hasattr(exc.obj, "aval") and exc.name else ""
+    if not said:
+        return None
+    exc.name = ""
+    return f"{found.string}{said}"
+
+
 # What completes which error with which words: the text, or None where it knows nothing more.
 _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], TracebackType],
                                                   str | None]]] = [
@@ -330,8 +339,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (Exception, re.compile("^Comparator raised exception while sorting pytree dictionary keys"),
      _as_unsorted),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
-    (AttributeError, re.compile(""), lambda exc, found, last: found.string + hint(
-        "pyjx.Array", exc.name) if hasattr(exc.obj, "aval") and exc.name else None),
+    (AttributeError, re.compile(""), _as_elsewhere),
     ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),
      _as_option),
 ]

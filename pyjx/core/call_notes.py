@@ -18,9 +18,11 @@ from pyjx.core.call_code import (
     Call,
     call_in,
     call_with,
+    function_of,
     is_listed,
     is_primitive,
     operands,
+    public_name,
 )
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import in_short, shortened
@@ -70,8 +72,6 @@ aliases: dict[str, str] = {}  # functions with two names: the other one, which m
 _LEADING = re.compile(r"((?:[a-z]\w*\.)*)(\w+)((?:\(\))?: (?:(?=(\w+) must ))?|"
                       r"\(\) | (?:got|requires) |(?= [a-z]))")
 _OPERATIONS = ("pyjx.lax.", "pyjx.engine.", "pyjx.core.")  # programs match on their words
-
-
 _TRANSFORMATIONS = ("grad", "jvp", "linearize", "vjp", "vmap")  # which rules of operations tell of
 
 
@@ -84,27 +84,37 @@ def _name_called(exc: Exception, call: Call) -> bool:
     if found is None:
         return False
     path, other, after, subject = found.groups()
+    text = f"{'' if name.startswith(path) else path}{name}{str(message)[found.end(2):]}"
     if subject in call.given and other != name:
-        _say(exc, f"{path}{name}{str(message)[found.end(2):]}")
+        _say(exc, text)
         return False  # as it tells what was given
-    if other == name.rpartition(".")[2] or other in call.parameters or (
-            other in call.functions()):
+    if other == name or other in call.parameters or other in call.functions() or (
+            f"pyjx.{path}{other}" in sys.modules):  # which is no function
         return False
     *_, raised = tracebacks_of(exc)
     listed, module = is_listed(other), str(raised.tb_frame.f_globals.get("__name__"))
     outer = other in _TRANSFORMATIONS and not module.startswith("pyjx.transforms.")
-    if outer or name[:1].isupper() or module.startswith("pyjx.engine."):  # further out, or before
+    method = other == name.rpartition(".")[2]
+    before = name[:1].isupper() and not method  # what has been called is told of as it is compiled
+    if outer or before or module.startswith("pyjx.engine."):
         return False
     if after == ": ":
         ours = listed or is_primitive(other)
     elif listed:
         ours = bool(after or "_" in other) and not module.startswith(_OPERATIONS)
+        ours |= any([_is_of(tb.tb_frame, other) for tb in tracebacks_of(exc)])
     else:
         ours = "_" in other and is_primitive(other)
-    ours |= other == aliases.get(name)
+    ours |= method or other == aliases.get(name)
     if ours:
-        _say(exc, f"{path}{name}{str(message)[found.end(2):]}")
+        _say(exc, text)
     return ours
+
+
+def _is_of(frame: FrameType, name: str) -> bool:
+    """Whether a public function of this name, which is no operation, runs in the frame."""
+    return frame.f_code.co_name == name and public_name(function_of(frame)) == name and not str(
+        frame.f_globals.get("__name__")).startswith(_OPERATIONS)
 
 
 def _users_function_ran(exc: Exception) -> bool:
@@ -216,9 +226,9 @@ def _told_of_position(text: str, position: re.Match[str], call: Call, tbs: Seque
     if about is None:
         return passed and before.removesuffix(" at position ") + after
     name, value = about
-    of_part = type(value) in (list, tuple) and str(type(value)) not in text
-    part = f"[{position[1]}]" if of_part else ""
-    return f"{before}{list(call.given).index(name)}. That is {name}{part}{after}"
+    if type(value) in (list, tuple) and str(type(value)) not in text:  # a part of it
+        return f"{before}{position[1]}. That is {name}[{position[1]}]{after}"
+    return f"{before}{list(call.given).index(name)}. That is {name}{after}"
 
 
 def _told_of_value(text: str, name: str, value: Any, call: Call, whole: bool) -> str | None:

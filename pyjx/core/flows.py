@@ -17,11 +17,11 @@ class Network:
         self._target: list[int] = []  # of edge e; edge e ^ 1 goes back
         self._capacity: list[int] = []
 
-    def edge(self, tail: int, head: int, capacity: int, flow: int = 0) -> None:
-        """Add an edge, with a flow that has been found for it."""
+    def edge(self, tail: int, head: int, capacity: int) -> None:
+        """Add an edge."""
         e = len(self._target)
         self._target += (head, tail)
-        self._capacity += (capacity - flow, flow)
+        self._capacity += (capacity, 0)
         self._edges[tail].append(e)
         self._edges[head].append(e + 1)
 

@@ -19,6 +19,7 @@ from pyjx.core.avals import nbytes
 from pyjx.core.evaluation import jaxprs_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive
+from pyjx.experimental.custom_partitioning import custom_partitioning_p
 from pyjx.lax.collectives import psum_invariant_p
 from pyjx.lax.exchanges import reduce_scatter_p
 from pyjx.lax.ragged import ragged_dot_general_p
@@ -154,7 +155,8 @@ def _of_equation(eqn: JaxprEqn, mesh: Mesh | AbstractMesh | None, pins: tuple[bo
             jaxpr_eqn_ctx=eqn.ctx, mesh=mesh, pin_lhs_in_vmem=pins[0],
             pin_rhs_in_vmem=pins[1])
         return rule(ctx, *map(RooflineShape.from_aval, ctx.avals_in), **eqn.params)
-    programs, holder = jaxprs_of(eqn), eqn.primitive.holder
+    own = eqn.primitive is custom_partitioning_p  # which no transformation looks into
+    programs, holder = [eqn.params["call"]] if own else jaxprs_of(eqn), eqn.primitive.holder
     if programs:
         asked = () if holder.held is None else holder.conditions(eqn.params)
         of_held, of_asked = [

@@ -57,8 +57,8 @@ def clear_hlo_module_transformation(name: str, stage: PipelineStage = PipelineSt
 def _check(platforms: _Platforms) -> None:
     wanted = (platforms,) if isinstance(platforms, str) else platforms or ()
     if any([p not in ("cpu", "host") for p in wanted]):
-        raise NotImplementedError("extend: programs for a CPU can be changed, those that plugins "
-                                  f"compile cannot; got platforms={platforms!r}")
+        raise NotImplementedError("extend.xla: programs for a CPU can be changed, those that "
+                                  f"plugins compile cannot; got platforms={platforms!r}")
 
 
 def _hook(name: str) -> Any:

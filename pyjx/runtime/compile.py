@@ -92,10 +92,9 @@ def compile_or_load(
     )
     client = device_tuple[0].client
     device_list = jaxlib_api.DeviceList(device_tuple)
-    if isinstance(program, LoweredProgram):
-        register_targets(program.custom_calls, client.platform)
-    else:
-        register_targets(families_in(program), client.platform)
+    families = program.custom_calls if isinstance(program, LoweredProgram) else families_in(program)
+    if families:
+        register_targets(families, client.platform)
     try:
         if jaxlib_api.is_compile_only(client):
             return jaxlib_api.compile_only(client, cache.source(program), device_list, options

@@ -134,8 +134,13 @@ class _Counted:
 
 
 def _cost(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float, float]:
+    avals = [v.aval for v in (*eqn.invars, *eqn.outvars)]
+    unsized = [a for a in avals if type(getattr(a, "size", 0)) is not int]
+    if unsized:
+        raise TypeError(f"cost: the sizes of {unsized[0].str_short()} in {eqn.primitive.name} are "
+                        "not known. Trace the function with numbers in their place.")
     flops, transcendentals = arithmetic(eqn, unknown)
-    return flops, transcendentals, float(sum([nbytes(v.aval) for v in (*eqn.invars, *eqn.outvars)]))
+    return flops, transcendentals, float(sum(map(nbytes, avals)))
 
 
 def cost_of(eqn: JaxprEqn) -> Cost:

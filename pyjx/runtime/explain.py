@@ -561,7 +561,8 @@ def report_miss(history: History, entry: Entry, warns: bool) -> None:
 
 def _log_miss(history: History, entry: Entry, changes: Sequence[Change]) -> None:
     frame = user_frame(entry.traceback)
-    where = f"{user_line(entry.traceback) or '?'} ({frame.function_name if frame else '?'})"
+    where = "? (?)" if frame is None else (
+        f"{frame.file_name}:{frame.start_line} ({frame.function_name})")
     of = f"{history.name} defined at {history.place}" if history.place else history.name
     lines = [f"TRACING CACHE MISS at {where}:"]
     if not changes:

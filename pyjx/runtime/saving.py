@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from pyjx.core.avals import nbytes
 from pyjx.core.effects import keeps_alive
 from pyjx.core.evaluation import jaxprs_of, map_jaxprs
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn
+from pyjx.core.lifetimes import device_bytes
 from pyjx.core.passes.dce import dce
 from pyjx.core.places import Space
 from pyjx.engine.residuals import Chosen, Policy, Within, cut_jaxpr, kept_by, results_of
@@ -55,7 +55,7 @@ def within(closed: ClosedJaxpr, n: int, given: Within) -> tuple[ClosedJaxpr, Cho
         policy = Chosen(given.policy, _Cut(given.policy, work, lambda jaxpr, i: (
             cheap if jaxpr is flat.jaxpr and i >= split else dear)).stays)
         cut = cut_jaxpr(flat, policy, *results_of(flat, n))
-        fit = sum([nbytes(v.aval) for v in dict.fromkeys(cut.known.jaxpr.outvars[n:])
+        fit = sum([device_bytes(v.aval) for v in dict.fromkeys(cut.known.jaxpr.outvars[n:])
                    if getattr(v.aval, "memory_space", Space.Device) is Space.Device]) <= budget
         if fit:
             fitting.append((sum(map(work, cut.again.eqns)), policy))
@@ -107,7 +107,7 @@ class _Cut:
             if i < 0 or v in inside or jaxpr.eqns[i].effects:
                 return 0.0
             if allowed[i] is True:
-                return self._price(jaxpr, i) * nbytes(v.aval)
+                return self._price(jaxpr, i) * device_bytes(v.aval)
             return 0.0 if allowed[i] else _FORBIDDEN
 
         again = values.cut(reads, keep, self._work)

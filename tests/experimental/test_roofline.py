@@ -7,6 +7,7 @@ import pytest
 import pyjx as jax
 from pyjx import numpy as jnp
 from pyjx.experimental import roofline as rl
+from pyjx.experimental.custom_partitioning import custom_partitioning
 from pyjx.lax import sin_p, tan_p
 from pyjx.sharding import AxisType
 
@@ -101,3 +102,14 @@ def test_bytes_over_links(name, sizes, figures):
     cost = rl.roofline(lambda v: f(v, names), mesh, spec, spec)(jnp.ones((64, 8)))[1]
     assert cost.ici_bytes == dict.fromkeys(names, figures[0])
     assert cost.ici_latency == dict.fromkeys(names, figures[1])
+
+
+def test_functions_that_say_how_they_are_cut_cost_what_they_do():
+    @custom_partitioning
+    def own(x):
+        return jnp.sin(x) * x
+
+    own.def_partition(infer_sharding_from_operands=lambda *a: None, partition=lambda *a: None)
+    x = jax.ShapeDtypeStruct((8, 128), "float32")
+    found, plain = [rl.roofline(f)(x)[1] for f in (own, lambda x: jnp.sin(x) * x)]
+    assert found == plain and found.unfused_flops == 2 * 8 * 128

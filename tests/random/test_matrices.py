@@ -41,7 +41,7 @@ def test_orthogonal_as_in_jax():
 
 @pytest.mark.parametrize(("args", "options", "error", "message"), [
     ((3,), {"dtype": "int32"}, ValueError, "must be a float or complex dtype, got int32"),
-    ((3,), {"dtype": "float16"}, TypeError, "qr does not accept dtype float16"),
+    ((3,), {"dtype": "float16"}, TypeError, "orthogonal does not accept dtype float16"),
     ((3.0,), {}, TypeError, "orthogonal: n must be an integer"),
     ((-3,), {}, ValueError, "negative dimensions are not allowed, got -3 and None"),
 ])

@@ -137,7 +137,7 @@ def test_conversions():
     (lambda: f32([1, 2]).item(), ValueError,
      "can only convert an array of size 1 to a Python scalar"),
     (lambda: f32([1, 2]).item(9), IndexError,
-     "item: index 9 is out of bounds for axis 0 with size 2, that of the flat array"),
+     "Array.item: index 9 is out of bounds for axis 0 with size 2, that of the flat array"),
 ])
 def test_refused_conversions(convert, error, text):
     with pytest.raises(error) as raised:

@@ -16,7 +16,7 @@ from pyjx.configuration import checked_budget
 from pyjx.core.avals import nbytes
 from pyjx.core.check import check_jaxpr
 from pyjx.core.evaluation import all_eqns
-from pyjx.core.lifetimes import Liveness, machine_of, tiled_bytes
+from pyjx.core.lifetimes import Liveness, device_bytes, machine_of, tiled_bytes
 from pyjx.core.passes.dce import dce
 from pyjx.runtime.budgets import bytes_on
 from pyjx.runtime.cuts import NEVER, flattened, work_on
@@ -497,6 +497,8 @@ def test_sizes_of_types():
     assert nbytes(aval) == 420
     assert tiled_bytes(aval) == 4 * 128 * 8 * 3
     assert nbytes(jax.core.get_aval(jax.random.key(0))) == 8
+    there = aval.update(memory_space=jax.memory.Space.Host)
+    assert nbytes(there) == 420 and device_bytes(there) == tiled_bytes(there) == 0
 
 
 def held_on_a_tpu(fun, *shapes):

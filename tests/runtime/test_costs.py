@@ -5,7 +5,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import jaxlib_api, lax
+from pyjx import export, jaxlib_api, lax
 
 
 def cost(f, *args):
@@ -118,3 +118,10 @@ def test_keys_and_empty_arrays():
     key = jax.random.key(0)
     assert cost(lambda k: jax.random.normal(k, (3,)), key).total.flops > 3
     assert cost(lambda x: x + 1, np.ones((0, 3), np.float32)).total.flops == 0
+
+
+@pytest.mark.parametrize("fun", [lambda x: x.T, lambda x: jnp.sin(x) @ x.T])
+def test_sizes_must_be_known(fun):
+    shape = jax.ShapeDtypeStruct(export.symbolic_shape("b, 4"), "float32")
+    with pytest.raises(TypeError, match=r"cost: the sizes of float32\[b,4\] in \w+ are not known"):
+        jax.jit(fun).trace(shape).cost()

@@ -86,7 +86,7 @@ CALLS["pad"] = [
 
 for _name, _axis in (("concatenate", "dimension"), ("stack", "axis")):
     CALLS[_name] = [
-        *[bad([F32, x], 0, says="operands[1]") for x in OBJECTS], bad([], 0), bad(3, 0),
+        *[bad([F32, x], 0, says="position 1") for x in OBJECTS], bad([], 0), bad(3, 0),
         bad([F32, I32], 0, says="int32"), bad([F32, MATRIX], 0, says="dimensions"),
         bad([F32, F32], 2, says=_axis), bad([F32, F32], -3, says=_axis),
         *[bad([F32, F32], n, says=_axis) for n in NOT_INT], bad([SCALAR, SCALAR], 1, says=_axis),
