@@ -20,6 +20,7 @@ _guarded: dict[tuple[str, CodeType], CodeType] = {}
 _guarded_classes: set[type] = set()
 
 _PACKAGE = __name__.rpartition(".")[0]
+_BELOW = _PACKAGE + "."
 _FUNCTIONS = 0x1  # the flag of code of functions, and those of code that runs after a call
 _GENERATORS = 0x20 | 0x80 | 0x200
 _ANSWERS = ("__getattribute__", "__next__", "__del__")  # their errors are answers
@@ -29,21 +30,22 @@ def guard(value: _T) -> _T:
     """Lets errors leave a function of this package, also one with arguments given, the functions
     that it defines, and the methods of a class of it, of an object of such a class, or of what a
     function says that it returns with the user's frames only."""
-    if isinstance(value, partial):
-        guard(value.func)
-    elif isinstance(value, FunctionType):
-        if _is_ours(value.__module__) and not is_guarded(value.__code__):
-            made_by = [value.__globals__.get(name) for name in value.__code__.co_names]
-            value.__code__ = _code_with_handler(value.__code__)
-            if not is_guarded(value.__code__):  # a generator, which may call itself
+    if isinstance(value, FunctionType):
+        code, names = value.__code__, value.__globals__
+        if _is_ours(value.__module__) and not is_guarded(code):
+            value.__code__ = guarded = _code_with_handler(code)
+            if guarded is code:  # a generator, which may call itself
                 return value
-            for maker in made_by:  # what the function returns may be one that another one makes
-                if isinstance(maker, FunctionType) and maker.__module__ == value.__module__ and any(
-                        [isinstance(x, CodeType) for x in maker.__code__.co_consts]):
+            for name in code.co_names:  # what it returns may be a function that another one makes
+                maker = names.get(name)
+                if type(maker) is FunctionType and maker.__module__ == value.__module__ and any(
+                        [type(x) is CodeType for x in maker.__code__.co_consts]):
                     guard(maker)
-            returned = value.__globals__.get(str(value.__annotations__.get("return")))
+            returned = names.get(str(value.__annotations__.get("return")))
             if isinstance(returned, type):
                 guard(returned)
+    elif isinstance(value, partial):
+        guard(value.func)
     else:
         for cls in (*type(value).__mro__, *(value.__mro__ if isinstance(value, type) else ())):
             if _is_ours(cls.__module__):
@@ -74,7 +76,7 @@ def guard_methods(cls: type) -> None:
 
 
 def _is_ours(module: str | None) -> bool:
-    return (module or "").partition(".")[0] == _PACKAGE
+    return module is not None and (module == _PACKAGE or module.startswith(_BELOW))
 
 
 class _Leaving:
@@ -112,16 +114,14 @@ def _entries(table: bytes) -> Iterator[list[int]]:
                 numbers = []
 
 
-def _packed(entries: list[list[int]]) -> bytes:
+def _packed(*entry: int) -> bytes:
     packed = bytearray()
-    for entry in entries:
-        first = len(packed)
-        for value in entry:
-            if value > 0x3F:
-                for shift in range((value.bit_length() - 1) // 6 * 6, 0, -6):
-                    packed.append(0x40 | value >> shift & 0x3F)
-            packed.append(value & 0x3F)
-        packed[first] |= 0x80
+    for value in entry:
+        if value > 0x3F:
+            for shift in range((value.bit_length() - 1) // 6 * 6, 0, -6):
+                packed.append(0x40 | value >> shift & 0x3F)
+        packed.append(value & 0x3F)
+    packed[0] |= 0x80
     return bytes(packed)
 
 
@@ -129,66 +129,64 @@ def _packed(entries: list[list[int]]) -> bytes:
 # from below what PUSH_EXC_INFO puts: the frame is left at the line of that.
 _HANDLER = (("PUSH_EXC_INFO", 0), ("EXTENDED_ARG", 0), ("LOAD_CONST", 0), ("UNARY_NEGATIVE", 0),
             ("POP_TOP", 0), ("RERAISE", 2), ("COPY", 3), ("POP_EXCEPT", 0), ("RERAISE", 1))
+_LINES = bytes([0x80 | 13 << 3 | 7, 0, 0x80 | 13 << 3, 0])  # of eight and of one: the last line
 
 
 def _code_with_handler(code: CodeType) -> CodeType:
     """The code with a handler for what it does not handle itself, and so in what it defines."""
-    if is_guarded(code) or code.co_flags & (_FUNCTIONS | _GENERATORS) != _FUNCTIONS or not _works:
+    if is_guarded(code) or code.co_flags & (_FUNCTIONS | _GENERATORS) != _FUNCTIONS or not _handler:
         return code
     key = code.co_filename, code  # which is equal to one of another file
     found = _guarded.get(key)
     if found is None:
         constants = [_code_with_handler(x) if isinstance(x, CodeType) else x
                      for x in code.co_consts]
-        found = _guarded[key] = _with_handler(code, (*constants, leaving))
+        found = _guarded[key] = _with_handler(code, (*constants, leaving), _handler)
     return found
 
 
-def _handler(last: int) -> bytearray:
-    handler = bytearray([x for name, operand in _HANDLER for x in (opmap[name], operand)])
-    handler[3], handler[5] = last >> 8, last & 0xFF
-    return handler
-
-
-def _with_handler(code: CodeType, constants: tuple[Any, ...]) -> CodeType:
-    end, last = len(code.co_code) // 2, len(constants) - 1
-    entries, place = [], 0
+def _with_handler(code: CodeType, constants: tuple[Any, ...], handler: bytes) -> CodeType:
+    body, last = code.co_code, len(constants) - 1
+    end, table, place = len(body) // 2, b"", 0
     for entry in _entries(code.co_exceptiontable):
         if entry[0] > place:
-            entries.append([place, entry[0] - place, end, 1])
-        entries.append(entry)
+            table += _packed(place, entry[0] - place, end, 1)
+        table += _packed(*entry)
         place = entry[0] + entry[1]
     if place < end:
-        entries.append([place, end - place, end, 1])
-    entries.append([end, 6, end + 6, 5])  # for an error of the handler itself
-    lines = [0x80 | 13 << 3 | 7, 0, 0x80 | 13 << 3, 0]  # of eight and of one: the last line
+        table += _packed(place, end - place, end, 1)
     return code.replace(
-        co_code=code.co_code + _handler(last), co_consts=constants,
-        co_exceptiontable=_packed(entries), co_linetable=code.co_linetable + bytes(lines),
+        co_code=body + handler[:3] + bytes([last >> 8, handler[4], last & 0xFF]) + handler[6:],
+        co_consts=constants,
+        # the last entry is for an error of the handler itself
+        co_exceptiontable=table + _packed(end, 6, end + 6, 5),
+        co_linetable=code.co_linetable + _LINES,
         co_stacksize=max(code.co_stacksize, 5))
 
 
-def _tried() -> bool:
-    """Whether this Python makes such handlers, and they work. Where they do not, functions stay as
-    they are, and all that is lost is that tracebacks are short."""
+def _tried() -> bytes:
+    """The instructions of the handler, if this Python makes such handlers, and they work. Where
+    there are none, functions stay as they are, and all that is lost is that tracebacks are short.
+    """
     seen: list[Exception] = []
     try:
         made = compile("try:\n    body\nfinally:\n    -''", __file__, "exec")
         (_, _, start, outer), inner = _entries(made.co_exceptiontable)
         code = made.co_code[2 * start:]
-        own = _handler(code[3])
+        own = bytes([x for name, operand in _HANDLER for x in (opmap[name], operand)])
         if sys.version_info >= (3, 14) or made.co_stacksize != 4 or (
-                [outer, *inner, code[:9], code[9], code[10:]] != [
-                0, start, 5, start + 5, 3, own[:2] + own[4:11], 0, own[12:]]):
-            return False
+                [outer, *inner, code[:3] + code[4:9], code[9], code[10:]] != [
+                0, start, 5, start + 5, 3, own[:2] + own[4:5] + own[6:11], 0, own[12:]]):
+            return b""
         trial = FunctionType(compile("lambda x: 1 // x", __file__, "eval").co_consts[0], {})
         left = _Leaving()
         left.work = seen.append
-        trial.__code__ = _with_handler(trial.__code__, (*trial.__code__.co_consts, left))
+        trial.__code__ = _with_handler(trial.__code__, (*trial.__code__.co_consts, left), own)
         trial(trial(1) - 1)
     except Exception as error:
-        return seen == [error] and type(error) is ZeroDivisionError
-    return False
+        if seen == [error] and type(error) is ZeroDivisionError:
+            return own
+    return b""
 
 
-_works = _tried()
+_handler = _tried()

@@ -398,7 +398,7 @@ def test_functions_stay_as_they_are_where_python_has_other_instructions(change, 
     assert guards._tried()
     change(monkeypatch)
     assert not guards._tried()
-    monkeypatch.setattr(guards, "_works", False)
+    monkeypatch.setattr(guards, "_handler", b"")
     assert guarded_copy(handles).__code__ is handles.__code__
 
 

@@ -25,7 +25,7 @@ from pyjx.core.call_code import (
     public_name,
 )
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
-from pyjx.core.value_texts import in_short, shortened
+from pyjx.core.value_texts import aliases, in_short, shortened
 from pyjx.guards import is_guarded
 
 _NOTE = "The call was"
@@ -68,7 +68,6 @@ def _say(exc: Exception, text: str) -> None:
         exc._msg = text
 
 
-aliases: dict[str, str] = {}  # functions with two names: the other one, which messages have
 _LEADING = re.compile(r"((?:[a-z]\w*\.)*)(\w+)((?:\(\))?: (?:(?=(\w+) must ))?|"
                       r"\(\) | (?:got|requires) |(?= [a-z]))")
 _OPERATIONS = ("pyjx.lax.", "pyjx.engine.", "pyjx.core.")  # programs match on their words

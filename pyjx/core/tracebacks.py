@@ -9,12 +9,12 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from pyjx import configuration
-from pyjx.core.call_notes import note_call
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.guards import is_guarded, leaving
 from pyjx.lazy import deferred
 
 advice = deferred("pyjx.core.advice")  # for errors alone
+call_notes = deferred("pyjx.core.call_notes")
 
 
 class UnfilteredStackTrace(Exception):
@@ -47,7 +47,7 @@ def leave_guarded(exc: Exception) -> None:
             return
         frame = frame.f_back
     _advise(exc)
-    note_call(exc, None, (), {})
+    call_notes.note_call(exc, None, (), {})
     if not _is_within(frame):
         filter_exception(exc)
 

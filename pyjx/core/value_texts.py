@@ -14,6 +14,7 @@ import numpy as np
 
 from pyjx.jaxlib_api import PjitFunction
 
+aliases: dict[str, str] = {}  # functions with two names: the other one, which messages have
 _LONGEST = 100
 _OF_PYTHON = 1 << 9  # the flag of classes that are made by a class statement
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

@@ -17,19 +17,21 @@ from pyjx import lax
 from pyjx.core import dtypes, integers
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
-from pyjx.core.call_notes import aliases, note_call
 from pyjx.core.integers import index
 from pyjx.core.scalars import wrapped_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import aliases, shortened
 from pyjx.engine.tangents import full_aval
 from pyjx.errors import ConcretizationTypeError, TracerIntegerConversionError
 from pyjx.guards import guard
 from pyjx.lax.elementwise import stretch
+from pyjx.lazy import deferred
 from pyjx.numpy.promotion import convert
 from pyjx.runtime.operations import as_arrays, op_jit
 from pyjx.runtime.signature import argument_sets
 from pyjx.runtime.transfers import array_for
+
+call_notes = deferred("pyjx.core.call_notes")  # for errors alone
 
 # -- operands --------------------------------------------------------------------------------------
 
@@ -251,7 +253,7 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
         except Exception as error:
             if (given := as_arrays(args, kwargs)) is not None:
                 return function(*given[0], **given[1])
-            note_call(error, body, args, kwargs)
+            call_notes.note_call(error, body, args, kwargs)
             if isinstance(error, (ConcretizationTypeError, TracerIntegerConversionError)):
                 _note_static(error, body, positions, names, args, kwargs)
             raise

@@ -16,9 +16,9 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes, integers
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
-from pyjx.core.call_notes import aliases
 from pyjx.core.explicit import entries_of
 from pyjx.core.trace import concrete_or_error, is_concrete
+from pyjx.core.value_texts import aliases
 from pyjx.engine.primitives import cast
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import creation, indexing, ufuncs

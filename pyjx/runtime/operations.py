@@ -15,16 +15,18 @@ from typing import Any, Protocol, TypeVar, overload
 
 from pyjx.core.avals import aval_makers, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.call_notes import note_call
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.options import Inline
 from pyjx.core.scalars import int_fits
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.guards import guard
+from pyjx.lazy import deferred
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.jit import JitSpec, Options, pjit_callable
 from pyjx.runtime.signature import argument_sets
 from pyjx.runtime.transfers import array_for
+
+call_notes = deferred("pyjx.core.call_notes")  # for errors alone
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -108,7 +110,7 @@ def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
         except Exception as error:
             if (given := as_arrays(args, kwargs)) is not None:
                 return miss(*given[0], **given[1])
-            note_call(error, fun, args, kwargs)
+            call_notes.note_call(error, fun, args, kwargs)
             raise
 
     return pjit_callable(spec, miss, fun)
