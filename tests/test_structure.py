@@ -87,7 +87,7 @@ BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (sources.imports_inside_functions, 29),
     (silent_imports, 25),
     (lambda: max(sources.homes().values(), key=len), 7),
-    (homes_of_operations, 32),
+    (homes_of_operations, 30),
     (sources.percent_typed_any, 14.2),
     (lambda: primitive.RULE_KINDS, 18),
     (sources.repeated_names, 49),

@@ -584,7 +584,7 @@ def _counted(i: ArrayLike, n: int, given: ArrayLike) -> ArrayLike:
 
 
 class _Dims(Record):
-    """What gather and scatter want to know."""
+    """The axes that a part is cut from the whole along."""
 
     windows: Shape  # axes of the part that are those of slices
     axes: Shape  # axes of the whole that are indexed by integers

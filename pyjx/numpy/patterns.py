@@ -421,7 +421,7 @@ class _Layout:
 
 def make_plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any], wrap: bool
               ) -> Plan:
-    """The gather of a pattern whose entries each stand for an axis; `bound` are their values."""
+    """The plan of a pattern whose entries each stand for an axis; `bound` are their values."""
     dtype = index_dtype([v for v in bound if v is not None], shape)
     arrays = {i: wrapped(v, shape[i], dtype, wrap)
               for i, (entry, v) in enumerate(zip(pattern, bound, strict=True)) if entry == ARRAY}
