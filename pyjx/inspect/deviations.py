@@ -27,6 +27,7 @@ from pyjx.engine.moves import sharding_constraint_p
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.inspect.bad_values import Comparison, Deviation, Step, place_text
 from pyjx.inspect.finding import WHOLE, OnDevices, Whole
+from pyjx.inspect.loops import programs_within
 from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.running import Row, compared, double, raw, rows_of, scale_of
 from pyjx.inspect.straight import (
@@ -34,7 +35,6 @@ from pyjx.inspect.straight import (
     check_keywords,
     line_of,
     operands_of,
-    programs_within,
     repeatable_of,
     straight,
     stretch,

@@ -25,7 +25,6 @@ from pyjx.core import dtypes
 from pyjx.core.effects import NamedAxisEffect, keeps_alive
 from pyjx.core.evaluation import (
     bind_eqn,
-    eval_jaxpr,
     holds_jaxprs,
     jaxpr_as_fun,
     literal_value,
@@ -36,15 +35,14 @@ from pyjx.core.name_stack import NameStack
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
-from pyjx.engine.tangents import full_aval
 from pyjx.inspect.bad_values import BadValue, Step, found_in, nothing_found, without_program
+from pyjx.inspect.loops import Loop
 from pyjx.inspect.straight import changed, check_keywords, repeatable, straight, stretch, traced
 from pyjx.parallel.calls import ordered
 
 # What gives each element of its operand, and none besides: it has a bad one where that has.
 _SAME = frozenset(["broadcast_in_dim", "copy", "name", "reshape", "rev",
                    "squeeze", "stop_gradient", "transpose"])
-_ALL = 2**31 - 1  # iterations
 _FEW = 2**20  # elements, which are looked at without a program
 MOST_BYTES = 2**31  # of values of a program that are kept while it is looked at
 # How a CPU compiles what runs once: most of the time would go into making its kernels fast. The
@@ -525,11 +523,11 @@ class _Finder:
             at = int(scope.of(since, device)[k])
         return first + k if at == 0 else None
 
-    def watching(self, eqn: JaxprEqn, scope: Whole) -> tuple[_Loop, Callable[..., Any]]:
-        """A loop, and what runs it watched, from `_Loop.watched`."""
+    def watching(self, eqn: JaxprEqn, scope: Whole) -> tuple[Loop, Callable[..., Any]]:
+        """A loop, and what runs it watched, from `Loop.watched`."""
         if id(eqn) in self.loops:
             return self.loops[id(eqn)]  # type: ignore[no-any-return]
-        loop = _Loop.of(eqn)
+        loop = Loop.of(eqn)
         program = scope.compiled(loop.watched(
             lambda x: jnp.any(self.predicate(x)) if self.looks_at(jax.typeof(x)) else False))
 
@@ -542,71 +540,3 @@ class _Finder:
 
         self.loops[id(eqn)] = loop, run
         return loop, run
-
-
-class _Loop(Record):
-    """A loop: operands before those of the body, the body, its carry, and how far it goes.
-
-    Attributes:
-      before: the number of operands before those of the body.
-      first: that of operands before the carry.
-      goes_on: `(operands, carry) -> bool`, the condition.
-      reverse: whether slices are taken from the last to the first.
-      eqn: its equation.
-    """
-
-    body: ClosedJaxpr
-    before: int
-    first: int
-    n_carry: int
-    length: int
-    goes_on: Callable[..., Any]
-    reverse: bool
-    eqn: JaxprEqn
-
-    @classmethod
-    def of(cls, eqn: JaxprEqn) -> _Loop:
-        p = eqn.params
-        if eqn.primitive.name == "scan":
-            return cls(p["jaxpr"], 0, p["num_consts"], p["num_carry"], p["length"],
-                       lambda operands, carry: True, p["reverse"], eqn)
-        cond, a = p["cond_jaxpr"], p["cond_nconsts"]
-        return cls(p["body_jaxpr"], a, a + p["body_nconsts"], len(p["body_jaxpr"].out_avals), _ALL,
-                   lambda operands, carry: eval_jaxpr(
-                       cond.jaxpr, cond.consts, *operands[:a], *carry)[0], False, eqn)
-
-    def row(self, i: Any) -> Any:
-        """Which slice iteration `i` takes."""
-        return self.length - 1 - i if self.reverse else i
-
-    def watched(self, flag: Callable[[Any], Any]) -> Callable[..., list[Any]]:
-        """A function of an iteration to stop before, since when each result has been bad, and the
-        operands of the loop. It gives the results up to there, and since which iteration, counted
-        from 1, each has been bad then: 0 where it came in so, -1 where it is not; of stacked
-        results it is the first bad slice. Last come the slices that the iteration takes."""
-        n, first, body = self.n_carry, self.first, self.body
-
-        def run(stop: Any, since: Any, *operands: Any) -> list[Any]:
-            start, slices = operands[first:first + n], operands[first + n:]
-
-            def row(i: Any) -> list[Any]:
-                return [lax.dynamic_index_in_dim(x, self.row(i), keepdims=False) for x in slices]
-
-            def step(state: Any) -> Any:
-                i, carry, stacked, since = state
-                outs = eval_jaxpr(body.jaxpr, body.consts, *operands[self.before:first], *carry,
-                                  *row(i))
-                stacked = [lax.dynamic_update_index_in_dim(x, y, self.row(i), 0)
-                           for x, y in zip(stacked, outs[n:], strict=True)]
-                bad = jnp.array([*map(flag, outs)])
-                began = jnp.where(since < 0, i + 1, since)
-                kept = jnp.where(jnp.arange(len(outs)) < n, -1, since)
-                return i + 1, outs[:n], stacked, jnp.where(bad, began, kept)
-
-            stacked = [full_aval(v.aval, 0) for v in self.eqn.outvars[n:]]
-            _, carry, stacked, since = lax.while_loop(
-                lambda state: (state[0] < stop) & self.goes_on(operands, state[1]), step,
-                (jnp.zeros((), np.int32), list(start), stacked, since))
-            return [*carry, *stacked, since, *row(stop)]
-
-        return run

@@ -16,7 +16,7 @@ from pyjx.core.evaluation import literal_value, program_of
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.primitive import Primitive
 from pyjx.engine.primitives import name_p
-from pyjx.inspect.straight import programs_within
+from pyjx.inspect.loops import Loop, programs_within
 from pyjx.lax.convert import tie_p
 
 if TYPE_CHECKING:
@@ -147,17 +147,15 @@ def _as_it_is(eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
 
 def _controlled(eqn: JaxprEqn, operands: list[Any], account: Account) -> list[Any]:
     """The results of a loop or a branch."""
-    first = eqn.params.get("num_consts", len(operands) - len(eqn.outvars))
-    n = eqn.params.get("num_carry", len(eqn.outvars))
-    carry, rows = operands[first:first + n], []
-    for *_, outs in programs_within(eqn, operands, lambda _, closed, xs: evaluate(
-            closed.jaxpr, closed.consts, xs, account)):
-        carry = outs[:n]
-        rows.append(outs[n:])
-    if eqn.params.get("reverse"):
-        rows.reverse()
-    return [*carry, *[_stacked([row[k] for row in rows], v.aval)
-                      for k, v in enumerate(eqn.outvars[n:])]]
+    ran = [outs for *_, outs in programs_within(eqn, operands, lambda _, closed, xs: evaluate(
+        closed.jaxpr, closed.consts, xs, account))]
+    if eqn.primitive.name == "cond":
+        return ran[0]
+    loop = Loop.of(eqn)
+    n, first = loop.n_carry, loop.first
+    carry = ran[-1][:n] if ran else operands[first:first + n]
+    return [*carry, *[_stacked([outs[n + k] for outs in (ran[::-1] if loop.reverse else ran)],
+                               v.aval) for k, v in enumerate(eqn.outvars[n:])]]
 
 
 def _stacked(rows: Sequence[Any], aval: Any) -> Any:

@@ -31,6 +31,7 @@ from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.value_texts import shortened
 from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.inspect.loops import Loop
 from pyjx.inspect.python_text import UnwritableError, array_text, python_file
 from pyjx.inspect.straight import repeatable_of, straight, stretch
 from pyjx.inspect.tries import Outcome, Tries
@@ -538,25 +539,26 @@ def _resized(eqn: JaxprEqn, size: int, less: int) -> JaxprEqn:
 
 def _openings(eqn: JaxprEqn) -> Iterator[Callable[..., Sequence[Any]]]:
     """What may stand in the place of a loop or a branch, the smallest first."""
-    p, name = eqn.params, eqn.primitive.name
+    name = eqn.primitive.name
     if name == "cond":
-        for branch in p["branches"]:
+        for branch in eqn.params["branches"]:
             yield lambda index, *xs, branch=branch: jaxpr_as_fun(branch)(*xs)
     elif name == "while":
-        a, b = p["cond_nconsts"], p["body_nconsts"]
-        yield lambda *xs: jaxpr_as_fun(p["body_jaxpr"])(*xs[a:])
-        yield lambda *xs: xs[a + b:]
+        loop = Loop.of(eqn)
+        yield lambda *xs: jaxpr_as_fun(loop.body)(*xs[loop.before:])
+        yield lambda *xs: xs[loop.first:]
     elif name == "scan":
-        a, n, length = p["num_consts"], p["num_carry"], p["length"]
+        loop = Loop.of(eqn)
+        n, length, rows = loop.n_carry, loop.length, loop.first + loop.n_carry
 
         def once(*xs: Any, at: int) -> list[Any]:
-            outs = jaxpr_as_fun(p["jaxpr"])(*xs[:a + n], *[x[at] for x in xs[a + n:]])
+            outs = jaxpr_as_fun(loop.body)(*xs[:rows], *[x[at] for x in xs[rows:]])
             return [*outs[:n], *[jax.numpy.broadcast_to(y, (length, *np.shape(y)))
                                  for y in outs[n:]]]
 
         def half(*xs: Any) -> list[Any]:
-            fewer = {**p, "length": length // 2, "unroll": 1}
-            outs = eqn.primitive.bind(*xs[:a + n], *[x[:length // 2] for x in xs[a + n:]], **fewer)
+            fewer = {**eqn.params, "length": length // 2, "unroll": 1}
+            outs = eqn.primitive.bind(*xs[:rows], *[x[:length // 2] for x in xs[rows:]], **fewer)
             return [*outs[:n], *[jax.numpy.resize(y, (length, *y.shape[1:])) for y in outs[n:]]]
 
         for at in range(length) if length <= _MOST_OPENED else (0, length - 1):

@@ -18,7 +18,8 @@ from pyjx.core.frames import Frame
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.records import Record
 from pyjx.inspect.bad_values import place_text
-from pyjx.inspect.straight import check_keywords, line_of, programs_within, repeatable_of, straight
+from pyjx.inspect.loops import programs_within
+from pyjx.inspect.straight import check_keywords, line_of, repeatable_of, straight
 
 _DIRECTIONS = 2  # along which each operand is moved
 # Whose derivatives leave something out on purpose.

@@ -3,10 +3,8 @@ and straight, which is without calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
-
-import numpy as np
 
 from pyjx import jaxlib_api
 from pyjx.core.effects import is_replaced, join_effects, keeps_alive, unrepeatable
@@ -150,37 +148,6 @@ def stretch(eqns: Sequence[JaxprEqn], outvars: Sequence[Atom] | None = None) -> 
     return ClosedJaxpr(Jaxpr([], [v for v in read if v not in inside],
                              list(made if outvars is None else outvars), list(eqns),
                              join_effects(eqns)), [])
-
-
-def programs_within(eqn: JaxprEqn, xs: Sequence[Any],
-                    run: Callable[[str, ClosedJaxpr, list[Any]], list[Any]]
-                    ) -> Iterator[tuple[str, ClosedJaxpr, list[Any], list[Any]]]:
-    """What a branch or a loop runs on operands, one after the other: in words, the program, its
-    operands, and its results, which `run(words, program, operands)` gives."""
-    p, name, i = eqn.params, eqn.primitive.name, 0
-
-    def step(words: str, closed: ClosedJaxpr, operands: list[Any]) -> Any:
-        return words, closed, operands, run(words, closed, operands)
-
-    if name == "cond":
-        index = int(np.clip(int(xs[0]), 0, len(p["branches"]) - 1))
-        yield step(f"branch {index} of cond", p["branches"][index], list(xs[1:]))
-    elif name == "scan":
-        a, n = p["num_consts"], p["num_carry"]
-        carry = list(xs[a:a + n])
-        for i in range(p["length"]):
-            at = p["length"] - 1 - i if p["reverse"] else i
-            found = step(f"iteration {i} of scan", p["jaxpr"],
-                         [*xs[:a], *carry, *[x[at] for x in xs[a + n:]]])
-            yield found
-            carry = found[-1][:n]
-    elif name == "while":
-        a, b = p["cond_nconsts"], p["body_nconsts"]
-        carry = list(xs[a + b:])
-        while np.any(run(f"condition {i} of while", p["cond_jaxpr"], [*xs[:a], *carry])[0]):
-            found = step(f"iteration {i} of while", p["body_jaxpr"], [*xs[a:a + b], *carry])
-            yield found
-            carry, i = found[-1], i + 1
 
 
 def line_of(eqn: JaxprEqn) -> Frame | None:
