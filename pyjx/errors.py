@@ -269,7 +269,14 @@ def _type(tracer: Any) -> str:
 def _about(tracer: Any, what: str, cure: str) -> str:
     """The message on a tracer. A text is the message itself: errors are pickled as their classes
     and messages."""
-    return tracer if isinstance(tracer, str) else _lines(what, _origin(tracer), cure)
+    if isinstance(tracer, str):
+        return tracer
+    if not getattr(getattr(tracer, "_trace", None), "alive", True):
+        what = ("Encountered an unexpected tracer: a value escaped from a transformed function "
+                f"that has returned, and has no value outside of it.\n{what}")
+        cure = ("Return the value from the function in place of storing it in a global, a closure "
+                "or an attribute; jax.checking_leaks() reports the leak where it happens.")
+    return _lines(what, _origin(tracer), cure)
 
 
 def _origin(tracer: Any) -> str:

@@ -338,6 +338,9 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         "jax.config.update('jax_enable_x64', True); floats are larger without.")),
     (Exception, re.compile("^Comparator raised exception while sorting pytree dictionary keys"),
      _as_unsorted),
+    (TypeError, re.compile(r"^%\w format: .* not \w+Tracer$"), lambda exc, found, last: (
+        f"{found.string}: while the function is traced, the array has no value. Print it as the "
+        "program runs by jax.debug.print('{x}', x=x).")),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
     (AttributeError, re.compile(""), _as_elsewhere),
     ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),

@@ -311,6 +311,8 @@ class Tracer(_Array):
 
     def __format__(self, spec: str) -> str:
         if spec:
+            if not self._trace.alive:
+                raise_leaked(self)
             raise TypeError(
                 f"unsupported format string passed to {type(self).__name__}.__format__: while the "
                 f"function is traced, the array has the type {self.aval.str_short()} and no value. "
@@ -379,7 +381,9 @@ class DynamicJaxprTracer(Tracer):
         return f"JitTracer({weak}{self.aval.str_short()})"
 
     def _origin_msg(self) -> str:
-        return origin(self._trace, self._var, self._eqn)
+        trace = self._trace
+        return (origin(trace, self._var, self._eqn) if trace.alive
+                else leaked_origin(trace, self._eqn))
 
 
 class DynamicJaxprTrace(Trace):

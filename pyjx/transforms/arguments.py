@@ -10,7 +10,7 @@ from typing import Any
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints
 from pyjx.core.name_stack import current_name_stack, transform_name_stack
-from pyjx.engine.functions import FlatFun, flatten, name_of
+from pyjx.engine.functions import FlatFun, flatten, name_of, source_of
 from pyjx.engine.linearize import LinearProgram, linearize_flat
 from pyjx.runtime.signature import check_jittable, own_attributes
 
@@ -68,14 +68,13 @@ def require_argnums(argnums: Argnums, n_args: int) -> None:
         )
 
 
-def position(i: int, n_args: int) -> int:
-    """The index among `n_args` positional arguments, counted from the front."""
+def position(i: int, n_args: int, fun: Callable[..., Any]) -> int:
+    """The index among the `n_args` positional arguments that `fun` is given, from the front."""
     if not -n_args <= i < n_args:
         raise ValueError(
-            "Positional argument indices, e.g. for `static_argnums`, must have value greater than "
-            "or equal to -len(args) and less than len(args), but got value "
-            f"{i} for len(args) == {n_args}."
-        )
+            f"argnums of {source_of(fun)} must have value greater than or equal to -len(args) and "
+            f"less than len(args), but got value {i} for len(args) == {n_args}. Arguments given by "
+            "keyword are not differentiated.")
     return i + n_args if i < 0 else i
 
 
@@ -86,14 +85,14 @@ def at_argnums(
     if isinstance(argnums, int):
         if not kwargs and len(args) == 1 and argnums in (0, -1):
             return fun, tuple(args)
-        i = position(argnums, len(args))
+        i = position(argnums, len(args), fun)
         before, after = args[:i], args[i + 1:]
 
         def of_one(x: Any) -> Any:
             return fun(*before, x, *after, **kwargs)
 
         return of_one, (args[i],)
-    positions = [position(i, len(args)) for i in argnums]
+    positions = [position(i, len(args), fun) for i in argnums]
     if len(set(positions)) < len(positions):
         raise ValueError(f"argnums={argnums} names an argument twice; there are {len(args)} "
                          "positional arguments, and negative positions count from the end.")

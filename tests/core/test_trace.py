@@ -343,6 +343,32 @@ def test_values_that_leaked_name_the_function_and_the_line():
         assert "by the operation" not in str(caught.value)
 
 
+@pytest.mark.parametrize("use", [
+    float, int, bool, complex, "{:.3f}".format, np.asarray, lambda x: np.mean([x]),
+    lambda x: x.item(), "%.3f".__mod__, lambda x: x.tolist()])
+def test_values_that_leaked_are_told_so_where_python_needs_them(use):
+    leaked = []
+    jax.jit(lambda x: leaked.append(x.sum()))(np.ones(3, np.float32))
+    with pytest.raises(errors.JAXTypeError, match=r"^Encountered an unexpected tracer") as caught:
+        use(leaked[0])
+    assert "traced for jit.\nThe leaked intermediate value was created on line" in str(caught.value)
+    assert "static" not in str(caught.value).partition("\nMore: ")[0]
+
+
+def test_formats_by_percent_of_traced_values_have_a_cure():
+    with pytest.raises(TypeError, match=r"^%d format: .* by jax\.debug\.print\('\{x\}', x=x\)"):
+        jax.jit(lambda x: "%d".__mod__(x))(1.0)
+
+
+@pytest.mark.parametrize("transform", [jax.jacfwd, jax.hessian])
+def test_argnums_that_are_out_of_range_name_the_function(transform):
+    def loss(x):
+        return x
+
+    with pytest.raises(ValueError, match=f"^argnums of loss at .*{__file__}:.* got value 2 for"):
+        transform(loss, argnums=2)(1.0)
+
+
 def test_values_of_no_argument_name_the_lines_that_trace_them():
     def f():
         return [1][jnp.add(jnp.zeros(2), 1)[0].astype(int) + jnp.ones((), int)]
