@@ -17,7 +17,8 @@ from typing import Any
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.call_code import UNKNOWN, arguments_at, callee
+from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, value_called
+from pyjx.core.call_notes import say
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.core.value_texts import shortened, shortened_text, without_addresses
 from pyjx.jaxlib_api import NamedSharding
@@ -125,7 +126,7 @@ def complete(exc: Exception) -> None:
             text = more
             break
     if text != message:
-        exc.args = (text,)
+        say(exc, text)
         exc._is_complete = True  # type: ignore[attr-defined]
 
 
@@ -245,7 +246,7 @@ def _as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
 def _functions(owner: str | None, name: str, last: TracebackType) -> Iterator[FunctionType]:
     """Those that a frame may have called by this name: its own, else this package's."""
     frame = last.tb_frame
-    called = {"": _value_called(last)[1]}
+    called = {"": value_called(last)[1]}
     own = next(_named(owner, name, {**called, **frame.f_globals, **frame.f_locals}), None)
     if own is not None:
         yield own
@@ -276,14 +277,6 @@ def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
             yield from _unsorted(y, depth + 1)
 
 
-def _value_called(last: TracebackType) -> tuple[str, Any]:
-    """What a line calls, as it is written there, and its value."""
-    names, value = callee(last)
-    for name in names[1:]:
-        value = getattr(value, name, None)
-    return ".".join(names), value
-
-
 def _is_ours(last: TracebackType) -> bool:
     """Whether a call that failed is one of this package's, or of what begins with its name."""
     if is_internal(last.tb_frame.f_code.co_filename):
@@ -296,7 +289,7 @@ def _is_ours(last: TracebackType) -> bool:
 def _called(last: TracebackType) -> str:
     """The jitted function that a line calls, its static arguments, and which of them cannot be
     hashed; empty if that is unclear."""
-    name, value = _value_called(last)
+    name, value = value_called(last)
     state: Any = getattr(value, "__getstate__", dict)()
     if not isinstance(state, dict) or "static_argnames" not in state:
         return ""
@@ -310,10 +303,42 @@ def _called(last: TracebackType) -> str:
     return f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. "
 
 
+def _passed(exc: Exception, variable: str) -> str | None:
+    """To what, and where in the trees that came, the value was passed that the innermost function
+    with such a variable refuses."""
+    refused = [tb.tb_frame.f_locals[variable] for tb in tracebacks_of(exc)
+               if variable in tb.tb_frame.f_locals][-1:]
+    return next((f"passed to {name} at path {path}." for name, leaves in leaves_given(exc)
+                 for path, x in leaves if [id(x)] == [*map(id, refused)]), None)
+
+
+def _as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    passed, called = _passed(exc, "x"), next(iter(tracebacks_of(exc))).tb_frame.f_locals
+    traces = any([callable(x) for x in called.values()])
+    return passed and f"{found[0]} It was {passed}{found.string[found.end():] * traces}"
+
+
+def _as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
+    passed = _passed(exc, "self")
+    if passed and f"It was {passed}" not in exc.__notes__:
+        exc.add_note(f"It was {passed}")
+
+
+def _as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """Which arguments are one array."""
+    for name, leaves in leaves_given(exc):
+        for i, (path, x) in enumerate(leaves):
+            same = [p for p, y in leaves[:i] if y is x and hasattr(x, "is_deleted")]
+            if same:
+                return (f"{found.string}\n{same[0]} and {path} of {name} are one array, which is "
+                        "gone once it is donated: pass jnp.copy(x) as one of them.")
+    return None
+
+
 def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     """What C++ asks of the first argument of a class of its own."""
     return (f"NamedSharding: mesh must be a Mesh, such as jax.make_mesh((1,), ('x',)), got "
-            f"{shortened(exc.obj)}.") if _value_called(last)[1] is NamedSharding else None
+            f"{shortened(exc.obj)}.") if value_called(last)[1] is NamedSharding else None
 
 
 def _as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
@@ -341,6 +366,11 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (TypeError, re.compile(r"^%\w format: .* not \w+Tracer$"), lambda exc, found, last: (
         f"{found.string}: while the function is traced, the array has no value. Print it as the "
         "program runs by jax.debug.print('{x}', x=x).")),
+    ((TypeError, ValueError), re.compile(
+        r"^.* is not a valid JAX (?:array )?type\.|^.*(?:masked arrays|__jax_array__\(\)) .*",
+        re.DOTALL), _as_leaf),
+    (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
+    ((RuntimeError, ValueError), re.compile("Attempt to .*donate"), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
     (AttributeError, re.compile(""), _as_elsewhere),
     ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dis import Instruction, get_instructions, hasjrel, stack_effect
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, signature, unwrap
 from itertools import takewhile
 from operator import is_
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
@@ -16,6 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.frames import is_internal, tracebacks_of
+from pyjx.core.value_texts import in_short
+from pyjx.guards import is_guarded
+from pyjx.tree_util import keystr, tree_flatten_with_path
 
 
 class Call(NamedTuple):
@@ -60,6 +65,34 @@ def _holds(value: Any, x: Any, depth: int) -> bool:
         return any([_holds(v, x, depth - 1)
                     for v in list(value.values() if type(value) is dict else value)[:64]])
     return False
+
+
+def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    """The public functions that an error leaves, or the user's that they were to call with what
+    came, and the leaves of what each was given, by paths such as `params['w']`."""
+    for tb in tracebacks_of(exc):
+        code, known = tb.tb_frame.f_code, tb.tb_frame.f_locals
+        n, star, stars = (code.co_argcount + code.co_kwonlyargcount, code.co_flags >> 2 & 1,
+                          code.co_flags >> 3 & 1)
+        names = code.co_varnames[:n + star + stars]
+        users, called = None, (known.get(names[n], ()) if star else (),
+                               known.get(names[-1], {}) if stars else {})
+        if not is_internal(code.co_filename):
+            if tb.tb_next is None:  # C++ alone has run
+                users, called = value_called(tb)[1], arguments_at(tb.tb_frame, tb.tb_lasti)
+        elif star:
+            users = known.get("fun", getattr(known.get("self"), "fun", None))
+        own = getattr(unwrap(users), "__code__", None) if callable(users) else None
+        if called and own is not None and not is_internal(own.co_filename):
+            with suppress(TypeError, ValueError):  # it takes other arguments, or does not tell
+                given = signature(users).bind(*called[0], **called[1]).arguments
+                yield in_short(unwrap(users)), [
+                    (p + keystr(path), x) for p, value in given.items()
+                    for path, x in tree_flatten_with_path(value)[0]]
+        elif is_guarded(code) and (name := public_name(function_of(tb.tb_frame))):
+            yield name, [(p + keystr(path), x) for p in names
+                         for path, x in tree_flatten_with_path(known.get(p))[0]
+                         if path[star and p == names[n]:]]
 
 
 def public_name(fun: Any) -> str | None:
@@ -301,3 +334,9 @@ def callee(last: TracebackType) -> tuple[list[str], Any]:
     return names, frame.f_locals.get(names[0], frame.f_globals.get(names[0]))
 
 
+def value_called(last: TracebackType) -> tuple[str, Any]:
+    """What a line calls, as it is written there, and its value."""
+    names, value = callee(last)
+    for name in names[1:]:
+        value = getattr(value, name, None)
+    return ".".join(names), value

@@ -27,6 +27,7 @@ from pyjx.core.call_code import (
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import aliases, in_short, shortened
 from pyjx.guards import is_guarded
+from pyjx.tree_util import keystr, tree_flatten_with_path
 
 _NOTE = "The call was"
 
@@ -52,7 +53,7 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
             return
         text = None if hasattr(exc, "_is_told") else told(exc, call, list(tracebacks_of(exc)))
         if text is not None:
-            _say(exc, text)
+            say(exc, text)
             exc._is_told = True  # type: ignore[attr-defined]
         renamed = _name_called(exc, call) and text is None
         if renamed or not _tells(exc, call.name):
@@ -62,10 +63,12 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
         pass
 
 
-def _say(exc: Exception, text: str) -> None:
+def say(exc: Any, text: str) -> None:
+    """Let this be the message."""
     exc.args = (text,)
-    if hasattr(exc, "_msg"):  # NumPy's AxisError
-        exc._msg = text
+    for name in ("_msg", "_error_message"):  # of NumPy's AxisError, and of jaxlib's errors
+        if hasattr(exc, name):
+            setattr(exc, name, text)
 
 
 _LEADING = re.compile(r"((?:[a-z]\w*\.)*)(\w+)((?:\(\))?: (?:(?=(\w+) must ))?|"
@@ -85,7 +88,7 @@ def _name_called(exc: Exception, call: Call) -> bool:
     path, other, after, subject = found.groups()
     text = f"{'' if name.startswith(path) else path}{name}{str(message)[found.end(2):]}"
     if subject in call.given and other != name:
-        _say(exc, text)
+        say(exc, text)
         return False  # as it tells what was given
     if other == name or other in call.parameters or other in call.functions() or (
             f"pyjx.{path}{other}" in sys.modules):  # which is no function
@@ -106,7 +109,7 @@ def _name_called(exc: Exception, call: Call) -> bool:
         ours = "_" in other and is_primitive(other)
     ours |= method or other == aliases.get(name)
     if ours:
-        _say(exc, text)
+        say(exc, text)
     return ours
 
 
@@ -225,9 +228,13 @@ def _told_of_position(text: str, position: re.Match[str], call: Call, tbs: Seque
     if about is None:
         return passed and before.removesuffix(" at position ") + after
     name, value = about
+    refused = tbs[-1].tb_frame.f_locals.get("x")
+    body = [tb.tb_frame.f_locals.get(name) for tb in tbs if tb.tb_frame.f_code is call.code]
+    path = next((keystr(path) for tree in (value, *body)
+                 for path, x in tree_flatten_with_path(tree)[0] if path and x is refused), "")
     if type(value) in (list, tuple) and str(type(value)) not in text:  # a part of it
-        return f"{before}{position[1]}. That is {name}[{position[1]}]{after}"
-    return f"{before}{list(call.given).index(name)}. That is {name}{after}"
+        return f"{before}{position[1]}. That is {name}{path or f'[{position[1]}]'}{after}"
+    return f"{before}{list(call.given).index(name)}. That is {name}{path}{after}"
 
 
 def _told_of_value(text: str, name: str, value: Any, call: Call, whole: bool) -> str | None:

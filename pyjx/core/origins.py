@@ -22,7 +22,9 @@ _MOST_LINES = 5
 
 def origin(trace: DynamicJaxprTrace, var: Var, eqn: JaxprEqn | None) -> str:
     """Which arguments a value depends on, and the operation that made it; of a constant, that it
-    is one."""
+    is one; of a value that leaked, that."""
+    if not trace.alive:
+        return leaked_origin(trace, eqn)
     debug = trace.debug_info
     positions, sources = _progenitors(trace, var)
     text = (f"\nThe error occurred while tracing the function {debug.func_src_info} for "

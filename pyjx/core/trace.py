@@ -310,14 +310,14 @@ class Tracer(_Array):
         return f"{type(self).__name__}({self.aval.str_short()})"
 
     def __format__(self, spec: str) -> str:
-        if spec:
-            if not self._trace.alive:
-                raise_leaked(self)
-            raise TypeError(
-                f"unsupported format string passed to {type(self).__name__}.__format__: while the "
-                f"function is traced, the array has the type {self.aval.str_short()} and no value. "
-                f"Print it as the program runs by jax.debug.print('{{x:{spec}}}', x=x).")
-        return repr(self)
+        if not spec:
+            return repr(self)
+        if not self._trace.alive:
+            raise_leaked(self)
+        raise TypeError(
+            f"unsupported format string passed to {type(self).__name__}.__format__: while the "
+            f"function is traced, the array has the type {self.aval.str_short()} and no value. "
+            f"Print it as the program runs by jax.debug.print('{{x:{spec}}}', x=x).")
 
 
 class new_level:
@@ -381,9 +381,7 @@ class DynamicJaxprTracer(Tracer):
         return f"JitTracer({weak}{self.aval.str_short()})"
 
     def _origin_msg(self) -> str:
-        trace = self._trace
-        return (origin(trace, self._var, self._eqn) if trace.alive
-                else leaked_origin(trace, self._eqn))
+        return origin(self._trace, self._var, self._eqn)
 
 
 class DynamicJaxprTrace(Trace):
@@ -523,11 +521,8 @@ _paused: list[tuple[int, int, int]] = []  # the thresholds before, for each that
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Let Python's cyclic garbage collector wait.
-
-    It would walk a growing program again and again, which makes work on long ones slower and
-    slower.
-    """
+    """Let Python's cyclic garbage collector wait, which would walk a growing program again and again,
+    so that work on long ones would be slower and slower."""
     # By its thresholds: whether it is enabled is the user's to say, while it waits, too.
     with _pausing:
         _paused.append(gc.get_threshold())

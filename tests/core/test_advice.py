@@ -353,3 +353,67 @@ def test_what_is_no_mesh_is_told_where_cpp_asks_for_its_size(mesh):
     advice.complete(caught.value)  # as the hook for what nobody catches does
     assert re.match(r"NamedSharding: mesh (must|cannot) be ", str(caught.value))
     assert shortened(mesh) in str(caught.value)
+
+
+def loss(params, x):
+    return (params["w"] * x).sum()
+
+
+@pytest.mark.parametrize(("call", "where"), [
+    (lambda p: jax.grad(loss)(p, X), "params"), (lambda p: jax.hessian(loss)(p, X), "params"),
+    (lambda p: jax.value_and_grad(loss, 1)({"w": X}, p), "x"),
+    (lambda p: jax.grad(loss, argnums=(0, 1))({"w": X}, p), "x"),
+    (lambda p: jax.jacrev(loss)(p, X), "params"), (lambda p: jax.vjp(loss, p, X), "params"),
+    (lambda p: jax.linearize(loss, p, X), "params"),
+    (lambda p: jax.vmap(loss)(p, x=X), "params"), (lambda p: jax.remat(loss)(p, X), "params"),
+    (lambda p: jax.jvp(loss, (p, X), (p, X)), r"primals\[0\]"),
+    (lambda p: lax.scan(lambda c, x: (c, x), p, X), "init"),
+    (lambda p: lax.while_loop(lambda c: False, lambda c: c, p), "init_val"),
+    (lambda p: lax.cond(True, lambda c: c, lambda c: c, p), r"operands\[0\]"),
+    (lambda p: jax.device_put(p), "x"),
+])
+@pytest.mark.parametrize("leaf", ["adam", np.array(["adam"])])
+def test_leaves_that_are_no_arrays_are_told_by_argument_and_path(call, where, leaf):
+    with pytest.raises(TypeError, match=rf"{where}\['name'\]\.") as caught:
+        call({"w": X, "name": leaf})
+    assert "cannot be" not in str(caught.value)
+
+
+def test_masked_arrays_are_told_by_argument_and_path():
+    with pytest.raises(ValueError, match=r"^numpy masked .* to loss \(.*\) at path params\['w'\]"):
+        jax.grad(loss)({"w": np.ma.array([1.0])}, X)
+
+
+# -- arrays that are gone --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", [
+    lambda p: jax.jit(loss)(p, X), lambda p: jax.grad(loss)(p, X),
+    lambda p: jax.vmap(loss)(p, X[0]), lambda p: jax.value_and_grad(jax.jit(loss))(p, X)])
+def test_deleted_leaves_are_told_by_argument_and_path(call):
+    gone = jnp.ones(3)
+    gone.delete()
+    with pytest.raises(RuntimeError, match="^Array has been deleted") as caught:
+        call({"w": gone})
+    notes = [note for note in caught.value.__notes__ if note.startswith("It was passed to ")]
+    assert notes == [f"It was passed to loss ({__file__}:{loss.__code__.co_firstlineno}) at path "
+                     "params['w']."]
+
+
+@pytest.mark.parametrize("donated", [0, (0, 1)])
+@pytest.mark.parametrize("known", [False, True])
+def test_arrays_that_are_given_twice_and_donated_are_told_by_their_paths(donated, known):
+    def step(params, state):
+        return params["w"] + 1, state["mu"]["w"] + 2
+
+    jitted = jax.jit(step, donate_argnums=donated)
+    if known:  # to C++, which then runs no Python
+        jitted({"w": jnp.ones(3)}, {"mu": {"w": jnp.ones(3)}})
+        jitted({"w": jnp.ones(3)}, {"mu": {"w": jnp.ones(3)}})
+    x = jnp.ones(3)
+    params, state = {"w": x}, {"mu": {"w": x}}
+    with pytest.raises((RuntimeError, ValueError), match="donate") as caught:
+        jitted(params, state)
+    advice.complete(caught.value)  # as the hook does what shows an error that nobody catches
+    assert re.search(r"\nparams\['w'\] and state\['mu'\]\['w'\] of .*step \(.*\) are one array, "
+                     r"which .*: pass jnp\.copy\(x\) as one", str(caught.value))
