@@ -269,7 +269,8 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
         inner_treedef = tree_structure(inner_trees[0])
     inner_size = inner_treedef.num_leaves
     if len(flat) != inner_size * outer_treedef.num_leaves:
-        raise TypeError(f"Mismatch\n{treedef}\n != \n{outer_treedef.compose(inner_treedef)}")
+        raise TypeError(f"Mismatch\n{bounded(treedef)}\n != \n"
+                        + bounded(outer_treedef.compose(inner_treedef)))
     return inner_treedef.unflatten(
         [outer_treedef.unflatten(flat[i::inner_size]) for i in range(inner_size)])
 
@@ -477,11 +478,18 @@ def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf:
     elif not _same_metadata(expected[1], found[1]):
         what = "keys" if isinstance(prefix, dict) else "metadata"
         yield _mismatch("pytree metadata", path, f"a node of type\n    {type(prefix)}\n"
-                        f"with the {what}\n    {expected[1]}\nbut the full tree has one with the "
-                        f"{what}\n    {found[1]}" + _key_difference(expected[0], found[0]))
+                        f"with the {what}\n    {bounded(expected[1])}\nbut the full tree has one "
+                        f"with the {what}\n    {bounded(found[1])}"
+                        + _key_difference(expected[0], found[0]))
     else:
         for (key, below), (_, full_below) in zip(expected[0], found[0], strict=True):
             yield from _prefix_errors((*path, key), below, full_below, is_leaf)
+
+
+def bounded(x: object) -> str:
+    """`str(x)`, of at most 403 characters: a longer one loses its middle."""
+    text = str(x)
+    return text if len(text) <= 400 else f"{text[:200]}...{text[-200:]}"
 
 
 def _same_metadata(a: Any, b: Any) -> bool:
@@ -508,8 +516,8 @@ def _arity_mismatch(path: tuple[Any, ...], cls: type, expected: list[Any], found
 def _key_difference(expected: list[Any], found: list[Any]) -> str:
     keys = [[key for key, _ in children] for children in (expected, found)]
     return "".join([
-        f"\n{where} the full tree: {keystr(only, separator=' ')}"
-        for where, only in (("Missing in", [k for k in keys[0] if k not in keys[1]]),
+        f"\n{where} the full tree: {keystr(only[:8], separator=' ')}"
+        + f" and {len(only) - 8} more" * (len(only) > 8) for where, only in (("Missing in", [k for k in keys[0] if k not in keys[1]]),
                             ("Only in", [k for k in keys[1] if k not in keys[0]])) if only])
 
 

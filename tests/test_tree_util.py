@@ -10,6 +10,7 @@ from collections import OrderedDict, defaultdict, namedtuple
 import numpy as np
 import pytest
 
+import pyjx as jax
 from pyjx import jaxlib_pytrees, tree
 from pyjx import tree_util as tu
 from pyjx.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
@@ -172,6 +173,18 @@ def test_other_keys_are_named_with_their_place():
         "    tree_map tree['c']", "There tree_map tree has a node of type", "    <class 'dict'>",
         "with the keys", "    ('x', 'y')", "but the full tree has one with the keys",
         "    ('x', 'z')", "Missing in the full tree: ['y']", "Only in the full tree: ['z']"]
+
+
+@pytest.mark.parametrize("call", [
+    tu.tree_map, lambda f, a, b: jax.jvp(f, (a,), (b,)),
+    lambda f, a, b: tu.tree_transpose(tree.structure(a), tree.structure([0, 0]), b),
+    lambda f, a, b: jax.lax.scan(lambda c, x: (b, x), a, None, 1)])
+@pytest.mark.parametrize("other", [2000, 1999])
+def test_mismatches_of_large_trees_are_short(call, other):
+    a, b = {f"a{i}": 0.0 for i in range(2000)}, {f"b{i}": 0.0 for i in range(other)}
+    with pytest.raises((TypeError, ValueError)) as error:
+        call(abs, a, b)
+    assert len(str(error.value)) < 2000
 
 
 def test_metadata_that_cannot_be_compared():

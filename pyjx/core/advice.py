@@ -20,6 +20,7 @@ from pyjx.core import dtypes
 from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, value_called
 from pyjx.core.call_notes import say
 from pyjx.core.frames import is_internal, tracebacks_of
+from pyjx.core.source_info import note_origin
 from pyjx.core.value_texts import shortened, shortened_text, without_addresses
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.not_yet import hint
@@ -324,6 +325,13 @@ def _as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> No
         exc.add_note(f"It was {passed}")
 
 
+def _as_refused_backwards(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
+    """The line of an operation is known as eager derivatives are computed, and not replayed."""
+    for tb in tracebacks_of(exc):
+        if tb.tb_frame.f_code.co_name == "backward_eqns":
+            note_origin(exc, tb.tb_frame.f_locals["source"].traceback)
+
+
 def _as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """Which arguments are one array."""
     for name, leaves in leaves_given(exc):
@@ -370,6 +378,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         r"^.* is not a valid JAX (?:array )?type\.|^.*(?:masked arrays|__jax_array__\(\)) .*",
         re.DOTALL), _as_leaf),
     (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
+    (ValueError, re.compile("^Reverse-mode differentiation does not"), _as_refused_backwards),
     ((RuntimeError, ValueError), re.compile("Attempt to .*donate"), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
     (AttributeError, re.compile(""), _as_elsewhere),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyjx import tree_util
-from pyjx.tree_util import all_leaves, flatten_one_level_with_keys, tree_unflatten
+from pyjx.tree_util import all_leaves, bounded, flatten_one_level_with_keys, tree_unflatten
 
 
 def is_none(x: Any) -> bool:
@@ -73,8 +73,8 @@ def _differences(path: Path, one: Any, other: Any) -> Iterator[Difference]:
             yield (path, *sizes,  # type: ignore[misc]
                    f"the numbers of children do not match{unshared}")
     elif data != other_data:
-        yield (path, f"{kind} with pytree metadata {data}",
-               f"{kind} with pytree metadata {other_data}",
+        yield (path, f"{kind} with pytree metadata {bounded(data)}",
+               f"{kind} with pytree metadata {bounded(other_data)}",
                "the pytree node metadata does not match")
     else:
         for (key, child), (_, other_child) in zip(items, others, strict=True):
@@ -91,5 +91,5 @@ def _unshared(keys: Sequence[Any], others: Sequence[Any]) -> str:
                                                              if key not in keys]
     if not all([hasattr(key, "key") for key in unshared]):
         return ""
-    shown = " ".join([repr(key.key) for key in unshared])
+    shown = " ".join([repr(key.key) for key in unshared[:16]] + ["..."] * (len(unshared) > 16))
     return f", with the symmetric difference of key sets: {{{shown}}}" if shown else ""

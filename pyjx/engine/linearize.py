@@ -101,8 +101,8 @@ class LinearTrace(Trace):
         if out is None:
             out = primitive.out_avals(tuple(avals), params)
         eager = state.dynamic is eager_trace
-        source = (source_info.no_source_info if eager and primitive.transpose is not None else
-                  source_state.source or source_info.current())
+        source = source_state.source or (source_info.no_source_info if eager and (
+            primitive.transpose is not None) else source_info.current())
         if primitive.multiple_results:
             if not out:  # what is linear has no value to look at
                 return []

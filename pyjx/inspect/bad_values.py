@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.avals import get_aval
 from pyjx.core.frames import Frame, shown_path
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.name_stack import NameStack
@@ -61,7 +62,7 @@ class Values(Record):
         if dtypes.is_extended(getattr(x, "dtype", np.dtype(bool))):
             return cls(x.aval.str_short(), None, None, 0, 0, x.size)
         array = np.asarray(x)
-        kind = f"{array.dtype}[{','.join(map(str, array.shape))}]"
+        kind = f"{get_aval(x).dtype}[{','.join(map(str, array.shape))}]"
         there = None
         if index is not None and array.size and array.shape in ((), shape):
             there = (array[index] if array.shape else array[()]).item()

@@ -25,7 +25,7 @@ from pyjx.core.passes.dce import without_effects
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register, vary
 from pyjx.core.records import Record
-from pyjx.core.source_info import no_source_info
+from pyjx.core.source_info import from_here, no_source_info
 from pyjx.core.trace import is_concrete, trace_to_jaxpr
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace, batch_flat
@@ -614,8 +614,8 @@ class _While(Holder):
         outs = self.bind([with_outputs(known, tuple(held.outs))], primals, params, held.ins,
                          held.outs)
         moving = list(map(instantiate, selected(tangents[n:], nonzero)))
-        recorded = self.record(
-            trace, [pushed[0].jaxpr], [*primals, *moving], params,
+        recorded = from_here(  # as reverse mode may be refused
+            self.record, trace, [pushed[0].jaxpr], [*primals, *moving], params,
             [*held.ins, *selected(held.ins, nonzero)], [*held.outs, *selected(held.outs, wanted)],
             True)
         return outs, with_zeros(recorded[len(outs):], wanted, list(map(get_aval, outs)))

@@ -16,7 +16,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.references import check_undivided, is_ref
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.value_texts import shortened
-from pyjx.engine.functions import source_of
+from pyjx.engine.functions import leaf_paths, source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
 from pyjx.engine.subjaxprs import (
     consts_as_inputs,
@@ -116,7 +116,7 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
         raise TypeError(f"lax.scan: f argument should be a callable, got {shortened(f)}.")
     x_leaves, x_tree = tree_flatten(xs)
     x_leaves = [operand("scan (xs)", x, i) for i, x in enumerate(x_leaves)]
-    n = _length(x_leaves, length)
+    n = _length(x_leaves, x_tree, length)
     if configuration.disable_jit.value:
         return _scan_in_python(f, init, x_leaves, x_tree, n, reverse)
     leaves, tree = tree_flatten(init)
@@ -145,35 +145,47 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     return tree_unflatten(body.out_tree, outs)  # type: ignore[no-any-return]
 
 
-def _length(xs: Sequence[Any], length: Any) -> int:
+def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
     """The number of iterations."""
-    of_libraries = [a for a in map(get_aval, xs) if a.is_high]
-    if of_libraries:
-        if length is None:
-            raise ValueError(f"scan: the type {of_libraries[0]} of one of the xs does not tell how "
-                             "many elements it has. Say it by `length`.")
-        xs = [x for x in xs if not get_aval(x).is_high]
-    scalars = [x for x in xs if not get_aval(x).shape]
+    avals = list(map(get_aval, xs))
+    for aval in avals:
+        if aval.is_high and length is None:
+            raise ValueError(f"scan: the type {aval} of one of the xs does not tell how many "
+                             "elements it has. Say it by `length`.")
+    scalars = [i for i, a in enumerate(avals) if not a.is_high and not a.shape]
     if scalars:
-        raise ValueError("scan got value with no leading axis to scan over: "
-                         f"{', '.join(map(str, scalars))}.")
-    sizes = {get_aval(x).shape[0] for x in xs}
+        steps = xs[0] if len(xs) == 1 and type(xs[0]) is int else None
+        raise ValueError(
+            f"scan got value with no leading axis to scan over: "
+            f"{', '.join([str(xs[i]) for i in scalars])}. It is xs{leaf_paths(tree)[scalars[0]]}. "
+            + ("What all iterations share is in the carry, or f takes it from the enclosing scope."
+               if steps is None else
+               f"For so many steps give jnp.arange({steps}), or scan None and length={steps}."))
+    sizes = {i: a.shape[0] for i, a in enumerate(avals) if not a.is_high}
     if length is not None:
         length = concrete_or_error(
             None, length, "The `length` argument to `scan` expects a concrete `int` value.")
         length = as_int("scan", "length", int(length) if isinstance(length, float) else length)
-        if any([size != length for size in sizes]):
-            raise ValueError(f"scan got `length` argument of {length} which disagrees with leading "
-                             f"axis sizes {[get_aval(x).shape[0] for x in xs]}.")
+        other = next((i for i, size in sizes.items() if size != length), None)
+        if other is not None:
+            raise ValueError(
+                f"scan got `length` argument of {length} which disagrees with leading axis sizes "
+                f"{[*sizes.values()]}. xs{leaf_paths(tree)[other]} is of the shape "
+                f"{avals[other].shape}.")
         if length < 0:
             raise ValueError(f"scan got a negative `length` argument: {length}.")
         return length  # type: ignore[no-any-return]
     if not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided.")
-    if len(sizes) > 1:
-        raise ValueError("scan got values with different leading axis sizes: "
-                         f"{', '.join([str(get_aval(x).shape[0]) for x in xs])}.")
-    return sizes.pop()  # type: ignore[no-any-return]
+    first, size = next(iter(sizes.items()))
+    other = next((i for i, n in sizes.items() if n != size), None)
+    if other is not None:
+        paths = leaf_paths(tree)
+        raise ValueError(
+            f"scan got values with different leading axis sizes: "
+            f"{', '.join(map(str, sizes.values()))}. xs{paths[first]} is of the shape "
+            f"{avals[first].shape}, xs{paths[other]} of {avals[other].shape}.")
+    return size  # type: ignore[no-any-return]
 
 
 def _unroll(unroll: Any, length: int) -> int:

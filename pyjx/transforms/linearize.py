@@ -33,7 +33,13 @@ from pyjx.engine.types import R, S, TreeDef
 from pyjx.guards import guard
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
 from pyjx.transforms.arguments import check_callable, linearized, wanted_inputs
-from pyjx.tree_util import Partial, register_pytree_node, tree_leaves, tree_structure
+from pyjx.tree_util import (
+    Partial,
+    bounded,
+    register_pytree_node,
+    tree_leaves,
+    tree_structure,
+)
 
 # -- jvp -------------------------------------------------------------------------------------------
 
@@ -89,7 +95,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if in_tree != tangent_tree:
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
-            f"have tree structure {in_tree} whereas tangents have tree structure {tangent_tree}."
+            f"have tree structure {bounded(in_tree)} whereas tangents have tree structure "
+            f"{bounded(tangent_tree)}."
         )
     check_values(leaves)
     check_values(given)
@@ -273,7 +280,7 @@ class LinearizedFunction:
         if tree != form.in_tree:
             raise TypeError(
                 "linearized function: the tangents must have the structure of the primals, "
-                f"expected {form.in_tree}, got {tree}. Pass a tangent for each argument.")
+                f"expected {bounded(form.in_tree)}, got {bounded(tree)}. Pass a tangent for each argument.")
         check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
         for x, aval in zip(leaves, form.in_avals, strict=True):
             expected = aval.to_tangent_aval()
@@ -400,7 +407,7 @@ class _Transposed(Record):
         cotangents, tree = flatten(out_cotangent)
         if tree != form.out_tree:
             raise TypeError("cotangent tree does not match function output, expected "
-                            f"{form.out_tree} but got {tree}")
+                            f"{bounded(form.out_tree)} but got {bounded(tree)}")
         if not all(map(_same_type, map(get_aval, cotangents), form.out_avals)):
             raise TypeError("cotangent type does not match function output, expected "
                             f"{tuple(form.out_avals)} but got {cotangents}")

@@ -42,9 +42,12 @@ def test_forward_derivatives(wrap):
     np.testing.assert_allclose(jax.linearize(f, 2.0)[1](1.0), 6 * 2.0**5)
 
 
-def test_reverse_mode_is_refused():
-    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work for"):
-        jax.grad(power)(2.0)
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_reverse_mode_is_refused(wrap):
+    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work for") as caught:
+        jax.grad(wrap(power))(2.0)
+    assert f"{__file__}:" in caught.value.__notes__[0]
+    assert caught.value.__notes__[0].endswith("(power)")
 
 
 def test_reverse_mode_past_a_loop_without_tangents():

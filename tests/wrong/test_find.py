@@ -131,6 +131,11 @@ def test_debug_nans_gives_the_report():
         assert "arccosh" in line
 
 
+@pytest.mark.parametrize("x", [-1.0, np.array([-1.0])])
+def test_values_have_the_types_that_they_have_in_the_program(x):
+    assert inspect.find(jnp.log, x).operands[0].type[:8] == "float32["
+
+
 def log_kernel(**options):
     def kernel(x_ref, o_ref):
         o_ref[...] = jnp.log(x_ref[...] - 5)  # HERE
