@@ -18,7 +18,7 @@ import numpy as np
 
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import is_internal, tracebacks_of
-from pyjx.core.value_texts import in_short
+from pyjx.core.value_texts import place_of
 from pyjx.guards import is_guarded
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
@@ -82,11 +82,12 @@ def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
                 users, called = value_called(tb)[1], arguments_at(tb.tb_frame, tb.tb_lasti)
         elif star:
             users = known.get("fun", getattr(known.get("self"), "fun", None))
-        own = getattr(unwrap(users), "__code__", None) if callable(users) else None
+        plain = unwrap(users) if callable(users) else None
+        own = getattr(plain, "__code__", None)
         if called and own is not None and not is_internal(own.co_filename):
             with suppress(TypeError, ValueError):  # it takes other arguments, or does not tell
                 given = signature(users).bind(*called[0], **called[1]).arguments
-                yield in_short(unwrap(users)), [
+                yield f"{plain.__name__} at {place_of(own)}", [
                     (p + keystr(path), x) for p, value in given.items()
                     for path, x in tree_flatten_with_path(value)[0]]
         elif is_guarded(code) and (name := public_name(function_of(tb.tb_frame))):
