@@ -309,8 +309,12 @@ def _passed(exc: Exception, variable: str) -> str | None:
     with such a variable refuses."""
     refused = [tb.tb_frame.f_locals[variable] for tb in tracebacks_of(exc)
                if variable in tb.tb_frame.f_locals][-1:]
-    return next((f"passed to {name} at path {path}." for name, leaves in leaves_given(exc)
-                 for path, x in leaves if [id(x)] == [*map(id, refused)]), None)
+    for name, leaves in leaves_given(exc):
+        for path, x in leaves:
+            if [id(x)] == [*map(id, refused)]:
+                return (f"the argument {path} of {name.partition(' at ')[0]}."
+                        if path.isidentifier() else f"passed to {name} at path {path}.")
+    return None
 
 
 def _as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:

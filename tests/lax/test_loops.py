@@ -44,7 +44,7 @@ def test_forward_derivatives(wrap):
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
 def test_reverse_mode_is_refused(wrap):
-    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work for") as caught:
+    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work") as caught:
         jax.grad(wrap(power))(2.0)
     assert f"{__file__}:" in caught.value.__notes__[0]
     assert caught.value.__notes__[0].endswith("(power)")
