@@ -521,8 +521,8 @@ _paused: list[tuple[int, int, int]] = []  # the thresholds before, for each that
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Let Python's cyclic garbage collector wait, which would walk a growing program again and again,
-    so that work on long ones would be slower and slower."""
+    """Let Python's cyclic garbage collector wait. It would walk a growing program again and again,
+    so that work on long ones is slower and slower."""
     # By its thresholds: whether it is enabled is the user's to say, while it waits, too.
     with _pausing:
         _paused.append(gc.get_threshold())

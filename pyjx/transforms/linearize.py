@@ -280,7 +280,8 @@ class LinearizedFunction:
         if tree != form.in_tree:
             raise TypeError(
                 "linearized function: the tangents must have the structure of the primals, "
-                f"expected {bounded(form.in_tree)}, got {bounded(tree)}. Pass a tangent for each argument.")
+                f"expected {bounded(form.in_tree)}, got {bounded(tree)}. Pass a tangent for each "
+                "argument.")
         check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
         for x, aval in zip(leaves, form.in_avals, strict=True):
             expected = aval.to_tangent_aval()

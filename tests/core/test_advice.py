@@ -393,7 +393,7 @@ def test_masked_arrays_are_told_by_argument_and_path():
 def test_deleted_leaves_are_told_by_argument_and_path(call):
     gone = jnp.ones(3)
     gone.delete()
-    with pytest.raises(RuntimeError, match="^Array has been deleted") as caught:
+    with pytest.raises(RuntimeError, match=r"^Array has been deleted") as caught:
         call({"w": gone})
     notes = [note for note in caught.value.__notes__ if note.startswith("It was passed to ")]
     assert notes == [f"It was passed to loss at {__file__}:{loss.__code__.co_firstlineno} at path "
