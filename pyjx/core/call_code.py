@@ -75,18 +75,20 @@ def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
         n, star, stars = (code.co_argcount + code.co_kwonlyargcount, code.co_flags >> 2 & 1,
                           code.co_flags >> 3 & 1)
         names = code.co_varnames[:n + star + stars]
-        users, called = None, (known.get(names[n], ()) if star else (),
-                               known.get(names[-1], {}) if stars else {})
+        users: Any = None
+        args, kwargs = (known.get(names[n], ()) if star else (),
+                        known.get(names[-1], {}) if stars else {})
         if not is_internal(code.co_filename):
             if tb.tb_next is None:  # C++ alone has run
-                users, called = value_called(tb)[1], arguments_at(tb.tb_frame, tb.tb_lasti)
+                users = value_called(tb)[1]
+                args, kwargs = arguments_at(tb.tb_frame, tb.tb_lasti) or ((), {})
         elif star:
             users = known.get("fun", getattr(known.get("self"), "fun", None))
-        plain = unwrap(users) if callable(users) else None
+        plain: Any = unwrap(users) if callable(users) else None
         own = getattr(plain, "__code__", None)
-        if called and own is not None and not is_internal(own.co_filename):
+        if own is not None and not is_internal(own.co_filename):
             with suppress(TypeError, ValueError):  # it takes other arguments, or does not tell
-                given = signature(users).bind(*called[0], **called[1]).arguments
+                given = signature(users).bind(*args, **kwargs).arguments
                 yield f"{plain.__name__} at {place_of(own)}", [
                     (p + keystr(path), x) for p, value in given.items()
                     for path, x in tree_flatten_with_path(value)[0]]
