@@ -14,6 +14,7 @@ from operator import methodcaller
 from typing import Any, TypeAlias, TypeVar
 
 from pyjx import jaxlib_pytrees
+from pyjx.errors import bounded
 from pyjx.interning import missing
 from pyjx.jaxlib_api import pytree
 from pyjx.lazy import deferred, directory
@@ -484,12 +485,6 @@ def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf:
     else:
         for (key, below), (_, full_below) in zip(expected[0], found[0], strict=True):
             yield from _prefix_errors((*path, key), below, full_below, is_leaf)
-
-
-def bounded(x: object) -> str:
-    """`str(x)`, of at most 403 characters: a longer one loses its middle."""
-    text = str(x)
-    return text if len(text) <= 400 else f"{text[:200]}...{text[-200:]}"
 
 
 def _same_metadata(a: Any, b: Any) -> bool:

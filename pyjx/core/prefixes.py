@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyjx import tree_util
-from pyjx.tree_util import all_leaves, bounded, flatten_one_level_with_keys, tree_unflatten
+from pyjx.errors import bounded
+from pyjx.tree_util import all_leaves, flatten_one_level_with_keys, tree_unflatten
 
 
 def is_none(x: Any) -> bool:

@@ -30,16 +30,11 @@ from pyjx.engine.linearize import Hole, LinearProgram, LinearTrace, LinearVar
 from pyjx.engine.primitives import cast
 from pyjx.engine.tangents import Zero, as_given
 from pyjx.engine.types import R, S, TreeDef
+from pyjx.errors import bounded
 from pyjx.guards import guard
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
 from pyjx.transforms.arguments import check_callable, linearized, wanted_inputs
-from pyjx.tree_util import (
-    Partial,
-    bounded,
-    register_pytree_node,
-    tree_leaves,
-    tree_structure,
-)
+from pyjx.tree_util import Partial, register_pytree_node, tree_leaves, tree_structure
 
 # -- jvp -------------------------------------------------------------------------------------------
 
