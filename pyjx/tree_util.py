@@ -510,11 +510,11 @@ def _arity_mismatch(path: tuple[Any, ...], cls: type, expected: list[Any], found
 
 def _key_difference(expected: list[Any], found: list[Any]) -> str:
     keys = [[key for key, _ in children] for children in (expected, found)]
-    unshared = (("Missing in", [k for k in keys[0] if k not in keys[1]]),
-                ("Only in", [k for k in keys[1] if k not in keys[0]]))
     return "".join([
         f"\n{where} the full tree: {keystr(only[:8], separator=' ')}"
-        + f" and {len(only) - 8} more" * (len(only) > 8) for where, only in unshared if only])
+        + f" and {len(only) - 8} more" * (len(only) > 8)
+        for where, own, others in (("Missing in", *keys), ("Only in", *keys[::-1]))
+        if (only := [k for k in own if k not in others])])
 
 
 def _mismatch(what: str, path: tuple[Any, ...], details: str) -> Callable[[str], ValueError]:
