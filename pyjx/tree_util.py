@@ -478,10 +478,9 @@ def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf:
         yield _arity_mismatch(path, type(prefix), expected[0], found[0])
     elif not _same_metadata(expected[1], found[1]):
         what = "keys" if isinstance(prefix, dict) else "metadata"
-        yield _mismatch("pytree metadata", path, f"a node of type\n    {type(prefix)}\n"
-                        f"with the {what}\n    {bounded(expected[1])}\nbut the full tree has one "
-                        f"with the {what}\n    {bounded(found[1])}"
-                        + _key_difference(expected[0], found[0]))
+        yield _mismatch("pytree metadata", path, f"a node of type\n    {type(prefix)}\nwith the "
+                        f"{what}\n    {bounded(expected[1])}\nbut the full tree has one with the "
+                        f"{what}\n    {bounded(found[1])}{_key_difference(expected[0], found[0])}")
     else:
         for (key, below), (_, full_below) in zip(expected[0], found[0], strict=True):
             yield from _prefix_errors((*path, key), below, full_below, is_leaf)
