@@ -21,8 +21,13 @@ from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, val
 from pyjx.core.call_notes import say
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.core.source_info import note_origin
-from pyjx.core.value_texts import shortened, shortened_text, without_addresses
-from pyjx.jaxlib_api import NamedSharding
+from pyjx.core.value_texts import (
+    shortened,
+    shortened_lines,
+    shortened_text,
+    without_addresses,
+)
+from pyjx.jaxlib_api import JaxRuntimeError, NamedSharding
 from pyjx.not_yet import hint
 
 # -- what C++ says ---------------------------------------------------------------------------------
@@ -115,11 +120,13 @@ def complete(exc: Exception) -> None:
             or configuration.traceback_filtering.value == "off"):
         return
     own = is_internal(last.tb_frame.f_code.co_filename)
-    plain = refusal(message) if type(exc) is TypeError else message
+    reported = not own or isinstance(exc, JaxRuntimeError)  # by a function of the user's, or by XLA
+    plain = message if reported else shortened_lines(message)
+    plain = refusal(plain) if type(exc) is TypeError else plain
     if own and type(exc) is ValueError and (unhashable := _UNHASHABLE.match(message)):
         plain = f"unhashable type: {unhashable[2]!r}"
     if plain != message:
-        exc.args = (message := plain,)  # which is told of the user's argument as what Python says
+        say(exc, message := plain)  # which is told of the user's argument as what Python says
     text = without_addresses(message) if own else message
     for kind, words, completed in _RULES:
         if isinstance(exc, kind) and (found := words.search(text)) and (
@@ -195,7 +202,7 @@ def _as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str
                    for word in _strings(x)]
             given = dict.fromkeys(own)
         given = {**given, **dict.fromkeys([y for x in list(known.values()) for y in _strings(x)])}
-    text = re.sub(r"<class '[^']*'>", "", text)
+    text = re.sub(r"<class '[^']*'>|(?<=[\w\])])\['[^']*'\]", "", text)  # no types, no paths
     words = [word for group in _LISTED.findall(text) for word in group if word]
     words += [word for names in _NAMED.findall(text) for word in names.split(", ")]
     listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]] if word not in own}

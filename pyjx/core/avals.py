@@ -31,7 +31,7 @@ from pyjx.core.places import (
 )
 from pyjx.core.records import filled, of_field, put_field, refuse_change
 from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
-from pyjx.core.value_texts import cure, shortened
+from pyjx.core.value_texts import cure, in_short, shortened
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import Sharding
 
@@ -75,19 +75,19 @@ def canonical_shape(shape: Any) -> Shape:
     elif isinstance(shape, (int, np.integer, SymbolicDim)):
         shape = (shape,)
     try:
-        if not isinstance(shape, (tuple, list)):
-            shape = _listed(shape)
-        return tuple([d if type(d) is int else _dim(d) for d in shape])
+        sizes = shape if isinstance(shape, (tuple, list)) else _listed(shape)
+        return tuple([d if type(d) is int else _dim(d) for d in sizes])
     except (AttributeError, TypeError):
         raise shape_error(shape) from None
 
 
 def shape_error(shape: Any) -> TypeError:
     """The error for what is no shape; of a traced size in it, it says where that comes from."""
-    if getattr(shape, "shape", None) == ():
-        shape = (shape,)
+    hint = " Did you mean its .shape?"
+    if not getattr(shape, "shape", ()):
+        hint, shape = "", (shape,) if hasattr(shape, "shape") else shape
     return TypeError("Shapes must be 1D sequences of concrete values of integer type, "
-                     f"got {shape!r}.{_traced_dimension(shape)}")
+                     f"got {shortened(shape)}.{_traced_dimension(shape) or hint}")
 
 
 def _listed(shape: Any) -> list[Any]:
@@ -98,7 +98,29 @@ def _listed(shape: Any) -> list[Any]:
     is_sequence = isinstance(shape, Sequence) or hasattr(shape, "__getitem__")
     if not is_sequence or getattr(shape, "shape", None) == ():
         return [operator.index(shape)]
-    return list(shape)
+    return list(entries(shape))
+
+
+_MOST_ENTRIES = 64  # of an array, and
+_MOST_AXES = 1000  # of tuples
+
+
+def entries(values: Any) -> Any:
+    """The sequence that is given for sizes, axes or positions, one for each axis of an array.
+
+    Raises:
+      TypeError: it is an array of data, which came by mistake, and whose elements are not looked
+        at.
+
+    >>> entries(np.zeros(100, int))
+    Traceback (most recent call last):
+        ...
+    TypeError: int64[100] is no array of one integer for each axis
+    """
+    ndim = getattr(values, "ndim", 0)
+    if ndim and (ndim > 1 or len(values) > _MOST_ENTRIES):
+        raise TypeError(f"{in_short(values)} is no array of one integer for each axis")
+    return values
 
 
 def _traced_dimension(shape: Any) -> str:
@@ -641,6 +663,9 @@ def _new(alias: Any, shape: Shape, dtype: Any, weak_type: bool, place: Place) ->
 
 
 def _made(shape: Shape, dtype: Any, weak_type: bool, place: Place) -> ShapedArray:
+    if len(shape) > _MOST_AXES:
+        raise TypeError(f"Arrays have at most {_MOST_AXES} axes, got {len(shape)} sizes: "
+                        f"{shortened(shape)}.")
     aval: ShapedArray = filled(
         object.__new__(ShapedArray), shape=shape, dtype=dtype, weak_type=weak_type, place=place,
         ndim=len(shape), size=math.prod(shape), lowered_type=None, _tangent=False)

@@ -25,11 +25,12 @@ from pyjx.core.call_code import (
     public_name,
 )
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
-from pyjx.core.value_texts import aliases, in_short, shortened
+from pyjx.core.value_texts import aliases, in_short, shortened, shortened_text
 from pyjx.guards import is_guarded
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
 _NOTE = "The call was"
+_LONGEST = 600  # characters of its arguments
 
 
 def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
@@ -58,7 +59,7 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
         renamed = _name_called(exc, call) and text is None
         if renamed or not _tells(exc, call.name):
             shown = _by_position_and_name(args, kwargs) if frame is None else _as_given(call)
-            exc.add_note(f"{_NOTE} {call.name}({', '.join(shown)}).")
+            exc.add_note(f"{_NOTE} {call.name}({shortened_text(', '.join(shown), _LONGEST)}).")
     except Exception:  # of a name or an argument whose class raises as it is looked at
         pass
 

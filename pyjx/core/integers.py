@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pyjx.core.avals import Shape, SymbolicDim, canonical_shape
+from pyjx.core.avals import Shape, SymbolicDim, canonical_shape, entries
 from pyjx.core.value_texts import shortened
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.interning import missing
@@ -96,7 +96,8 @@ def as_ints(function: str, argument: str, values: Any) -> tuple[int, ...]:
     (0, 1)
     """
     try:
-        return tuple([v if type(v) is int else index(v) for v in values])
+        return tuple([v if type(v) is int else index(v) for v in (
+            values if type(values) is tuple else entries(values))])
     except TypeError as error:
         _refuse(f"{function}: {argument} must be a sequence of integers, got "
                 f"{shortened(values)}", error)
@@ -132,7 +133,8 @@ def as_sizes(function: str, argument: str, value: Any) -> Shape:
     for n in shape:
         if n < 0:
             raise TypeError(
-                f"{function} {argument} must have every element be nonnegative, got {shape}."
+                f"{function} {argument} must have every element be nonnegative, got "
+                f"{shortened(shape)}."
             )
     return shape
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyjx import tree_util
 from pyjx.errors import bounded
-from pyjx.tree_util import all_leaves, flatten_one_level_with_keys, tree_unflatten
+from pyjx.tree_util import all_leaves, flatten_one_level_with_keys, keystr, tree_unflatten
 
 
 def is_none(x: Any) -> bool:
@@ -52,6 +52,20 @@ def structure_differences(one: Any, other: Any) -> Iterator[Difference]:
     ['pytree leaf', "<class 'list'>", 'their Python types differ']
     """
     return _differences((), *[tree_unflatten(t, [_leaf] * t.num_leaves) for t in (one, other)])
+
+
+def first_difference(one: Any, other: Any) -> str:
+    """The sentence, behind others, that says where two structures differ that are too large to be
+    compared at sight."""
+    if max(one.num_leaves, other.num_leaves) <= _AT_SIGHT:
+        return ""
+    found = [(f"At {keystr(path)} one" if path else "One") + f" is a {kind} and the other a "
+             f"{other_kind}, so {why}" for path, kind, other_kind, why in structure_differences(
+                 one, other) if "NoneType" not in kind]
+    return f". {found[0]}" if found else ""
+
+
+_AT_SIGHT = 8  # leaves
 
 
 def _differences(path: Path, one: Any, other: Any) -> Iterator[Difference]:

@@ -16,6 +16,7 @@ from pyjx.jaxlib_api import PjitFunction
 
 aliases: dict[str, str] = {}  # functions with two names: the other one, which messages have
 _LONGEST = 100
+_LONGEST_LINE = 600
 _OF_PYTHON = 1 << 9  # the flag of classes that are made by a class statement
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -30,23 +31,57 @@ def without_addresses(text: str) -> str:
 
 
 def shortened(x: Any) -> str:
-    """`repr(x)` of at most 100 characters, without an address: a longer one loses its middle.
+    """What messages show of a value that was given: `repr(x)`, without an address, where that has
+    100 characters at most. Larger arrays and containers are shown by `in_short`, before they are
+    written out; of other long texts the middle is lost.
 
-    Where that raises, as it may for any class of the user's, the type is shown instead: a message
+    Where `repr` raises, as it may for any class of the user's, the type is shown instead: a message
     must not fail for another reason than the one that it tells.
+
+    >>> shortened(np.zeros((20, 30))), shortened(list(range(1000)))
+    ('float64[20,30]', '[0, 1, 2, 3, 4, 5, ...]')
     """
     try:
-        return shortened_text(without_addresses(repr(x)))
+        if _fits(x):
+            text = without_addresses(repr(x))
+            if len(text) <= _LONGEST or not (type(x) in _BRACKETS or _is_array(type(x))):
+                return shortened_text(text)
+        return shortened_text(in_short(x))
     except Exception:
         return f"<{type(x).__name__} object>"
 
 
-def shortened_text(text: str) -> str:
-    """The text, of at most 100 characters: a longer one loses its middle."""
-    if len(text) <= _LONGEST:
+def shortened_text(text: str, longest: int = _LONGEST) -> str:
+    """The text, of at most so many characters: a longer one loses its middle."""
+    if len(text) <= longest:
         return text
-    kept = _LONGEST - 3
+    kept = longest - 3
     return f"{text[:kept // 2]}...{text[kept // 2 - kept:]}"
+
+
+def shortened_lines(text: str) -> str:
+    """A message that has lost the middles of long lines, as is one that shows a value as it is, and
+    of a long list of them, as of all the leaves of a tree.
+
+    >>> len(shortened_lines("got " + "0, " * 10_000))
+    600
+    """
+    if len(text) <= _LONGEST_LINE:
+        return text
+    lines = [shortened_text(line, _LONGEST_LINE) for line in text.split("\n")]
+    if len(lines) > 16 and sum(map(len, lines)) > 4 * _LONGEST_LINE:
+        lines[8:-6] = [f"  ... ({len(lines) - 14} lines more)"]
+    return "\n".join(lines)
+
+
+def _fits(x: Any) -> bool:
+    """Whether the text of a value may be of 100 characters, as far as is known at once."""
+    kind = type(x)
+    if kind in (str, bytes):
+        return len(x) <= _LONGEST
+    if kind in _BRACKETS:  # an element takes three characters
+        return len(x) <= _LONGEST // 3 and all(map(_fits, x.values() if kind is dict else x))
+    return not _is_array(kind) or hasattr(x, "_origin_msg") or x.size <= _LONGEST
 
 
 def cure(x: Any) -> str:

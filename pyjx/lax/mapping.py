@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.integers import as_axis, as_int
+from pyjx.core.prefixes import first_difference
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.primitives import cast
@@ -130,7 +131,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         outs, out_tree = tree_flatten(fn(tree_unflatten(tree, a), tree_unflatten(tree, b)))
         if out_tree != tree:
             raise ValueError("lax.associative_scan: fn must return what its arguments are, "
-                             f"{tree}, got {out_tree}.")
+                             f"{tree}, got {out_tree}{first_difference(tree, out_tree)}.")
         return outs
 
     prefixes = _one_by_one if isinstance(

@@ -17,6 +17,7 @@ from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
+from pyjx.core.avals import entries
 from pyjx.core.integers import as_axis, as_sizes
 from pyjx.core.layouts import ShardingLike
 from pyjx.lazy import directory
@@ -170,7 +171,7 @@ def truncated_normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: 
 
 
 def _axis_tuple(axes: Axes) -> tuple[int, ...]:
-    return (axes,) if isinstance(axes, int) else tuple(axes)
+    return (axes,) if isinstance(axes, int) else tuple(entries(axes))
 
 
 def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes

@@ -13,7 +13,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import SymbolicDim, get_aval
+from pyjx.core.avals import SymbolicDim, entries, get_aval
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import as_bool, canonical_axis, dtype_of, is_integer, numpy_function
 from pyjx.numpy.promotion import convert, operands, promote_dtypes
@@ -43,7 +43,7 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
     5
     """
     dims = tuple([concrete_or_error(
-        operator.index, n, "in `dims` argument of ravel_multi_index().") for n in dims])
+        operator.index, n, "in `dims` argument of ravel_multi_index().") for n in entries(dims)])
     if len(multi_index) != len(dims):
         raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     indices = operands("ravel_multi_index", *multi_index)
@@ -120,7 +120,7 @@ def unravel_index(indices: Array, shape: int | Sequence[int]) -> tuple[Array, ..
         sizes = jnp.atleast_1d(np.int64(shape) if isinstance(shape, np.bool_) else shape)
         if sizes.ndim != 1:
             raise ValueError("unravel_index: shape should be a scalar or 1D sequence.")
-    return _by_sizes(indices, sizes)
+    return _by_sizes(indices, entries(sizes))
 
 
 @numpy_function(static_argnames=("shape",))

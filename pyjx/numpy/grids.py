@@ -16,7 +16,7 @@ from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import SymbolicDim, canonical_shape, get_aval
+from pyjx.core.avals import SymbolicDim, canonical_shape, entries, get_aval
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import concrete_or_error
@@ -277,7 +277,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
     dtype = dtypes.default_int_dtype() if dtype is None else _user_dtype(dtype, "indices")
     for n in dimensions if isinstance(dimensions, (tuple, list)) else ():
         concrete_or_error(None, n, "dimensions argument of jnp.indices")
-    shape = as_sizes("indices", "shape", tuple(dimensions))
+    shape = as_sizes("indices", "shape", tuple(entries(dimensions)))
     if any([isinstance(n, SymbolicDim) for n in shape]):
         every = [ops.broadcasted_iota(dtype, [
             n if not sparse or d == axis else 1 for d, n in enumerate(shape)], axis)

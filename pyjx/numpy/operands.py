@@ -16,7 +16,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes, integers
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import entries, get_aval
 from pyjx.core.integers import index
 from pyjx.core.scalars import wrapped_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
@@ -139,12 +139,12 @@ def canonical_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ..
     if hasattr(axis, "__index__") and not (isinstance(axis, np.ndarray) and axis.ndim):
         return (canonical_axis(axis, ndim),)
     try:
-        given = tuple(axis)
+        given = tuple(entries(axis))
     except TypeError:
         return (canonical_axis(axis, ndim),)  # which says what an axis is
     axes = tuple([canonical_axis(a, ndim) for a in given])
     if len(set(axes)) != len(axes):
-        raise ValueError(f"duplicate value in 'axis': {tuple(axis)}")
+        raise ValueError(f"duplicate value in 'axis': {shortened(given)}")
     return axes
 
 
@@ -189,7 +189,7 @@ def as_tuple(x: int | Sequence[int] | Array) -> tuple[int, ...]:
     try:
         return (index(found),)
     except TypeError:
-        return tuple([index(i) for i in found])
+        return tuple([index(i) for i in entries(found)])
 
 
 # -- how functions are called ----------------------------------------------------------------------
@@ -237,8 +237,8 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
             try:
                 return compiled(*args, **kwargs)
             except ValueError:  # from C++, for a list as a static argument, or from the function
-                if any(_holds_tracer(x) for i, x in enumerate(args) if i in positions) or any(
-                        _holds_tracer(x) for k, x in kwargs.items() if k in names):
+                if any(_stays(x) for i, x in enumerate(args) if i in positions) or any(
+                        _stays(x) for k, x in kwargs.items() if k in names):
                     return body(*args, **kwargs)  # which takes its value where that is known
                 taken = inspect.signature(body).parameters
                 order = list(taken.values())
@@ -275,6 +275,15 @@ def _note_static(error: Exception, body: Callable[..., Any], positions: Collecti
 
 def _holds_tracer(x: ArrayLike) -> bool:
     return isinstance(x, Tracer) or (isinstance(x, (list, tuple)) and any(map(_holds_tracer, x)))
+
+
+def _stays(x: Any) -> bool:
+    """Whether a static argument is given to the function as it is: one that is traced, or a large
+    array, which may have come by mistake."""
+    return _holds_tracer(x) or (hasattr(x, "__array__") and getattr(x, "size", 0) > _MOST_FROZEN)
+
+
+_MOST_FROZEN = 1000
 
 
 def alias(name: str, function: F, make: Callable[[Any], Any] = op_jit) -> F:

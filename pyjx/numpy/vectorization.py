@@ -12,7 +12,7 @@ from typing import Any
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import entries, get_aval
 from pyjx.core.value_texts import shortened
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.creation import asarray
@@ -238,7 +238,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Array, axes: Sequence[in
     """
     (a,) = operands("apply_over_axes", a)
     ndim = get_aval(a).ndim
-    for axis in axes:
+    for axis in entries(axes):
         out = func(a, axis)
         if get_aval(out).ndim == ndim - 1:
             out = lax.expand_dims(out, (axis,))

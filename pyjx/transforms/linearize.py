@@ -20,6 +20,7 @@ from pyjx.core.contents import params_key
 from pyjx.core.jaxpr import Literal
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.open_sums import same_over_mesh
+from pyjx.core.prefixes import first_difference
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref
 from pyjx.core.scalars import is_scalar_constant, literal_types, scalar_of
@@ -91,7 +92,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
             f"have tree structure {bounded(in_tree)} whereas tangents have tree structure "
-            f"{bounded(tangent_tree)}."
+            f"{bounded(tangent_tree)}{first_difference(in_tree, tangent_tree)}."
         )
     check_values(leaves)
     check_values(given)
@@ -275,8 +276,8 @@ class LinearizedFunction:
         if tree != form.in_tree:
             raise TypeError(
                 "linearized function: the tangents must have the structure of the primals, "
-                f"expected {bounded(form.in_tree)}, got {bounded(tree)}. Pass a tangent for each "
-                "argument.")
+                f"expected {bounded(form.in_tree)}, got {bounded(tree)}"
+                f"{first_difference(form.in_tree, tree)}. Pass a tangent for each argument.")
         check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
         for x, aval in zip(leaves, form.in_avals, strict=True):
             expected = aval.to_tangent_aval()
@@ -403,7 +404,8 @@ class _Transposed(Record):
         cotangents, tree = flatten(out_cotangent)
         if tree != form.out_tree:
             raise TypeError("cotangent tree does not match function output, expected "
-                            f"{bounded(form.out_tree)} but got {bounded(tree)}")
+                            f"{bounded(form.out_tree)} but got {bounded(tree)}"
+                            f"{first_difference(form.out_tree, tree)}")
         if not all(map(_same_type, map(get_aval, cotangents), form.out_avals)):
             raise TypeError("cotangent type does not match function output, expected "
                             f"{tuple(form.out_avals)} but got {cotangents}")

@@ -226,11 +226,14 @@ def vmap(
 def _check_axes(name: str, axes: Any) -> None:
     if type(axes) is int:
         return
-    for axis in flatten(axes)[0]:
+    leaves = flatten(axes)[0]
+    for i, axis in enumerate(leaves):
         if not is_spec(axis):
+            path = tree_flatten_with_path(axes)[0][i][0] if len(leaves) > 8 else ()
+            where = f", where {name}{keystr(path)} is {shortened(axis)}" if path else ""
             raise TypeError(
                 f"vmap {name} must be an int, None, or (nested) container with those types as "
-                f"leaves, but got {axes}."
+                f"leaves, but got {axes}{where}."
             )
 
 

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import pyjx.numpy as jnp
 from pyjx.core.advice import complete
 from pyjx.core.frames import is_internal, is_of_foundation
 from tests.test_guards import ROOT, public_callables
@@ -49,6 +50,10 @@ PLANTS: dict[str, tuple[Any, str]] = {
     "vector": (np.ones(7, np.float32), "7|" + ARRAYS),
     "matrix": (np.ones((3, 5), np.float32), "3, ?5|" + ARRAYS),
     "deep": (np.ones((2, 1, 2, 1, 2), np.float32), "2, ?1, ?2|" + ARRAYS),
+    # What is large, where a size or an axis belongs.
+    "data": (jnp.zeros(6000, int), "6000|int32|" + ARRAYS),
+    "paragraph": ("x" * 50_000, "'?xxx|str"),
+    "many": (list(range(3000)), r"[\[(]?0, 1, 2|\b3000\b|list|tuple"),
 }
 # Flags last longer than a call; an endless loop, or a sleep, is what some are asked for.
 # Classes of the core are made where programs are traced, so nothing is around them.
@@ -144,6 +149,8 @@ def faults(of: Sample, parameter: str, kind: str, error: Exception) -> Iterator[
     name = of.name.rpartition(".")[2]
     names = {name, getattr(of.fun, "__name__", "")}
     everything = "\n".join([text, *notes])
+    if len(everything) > 2000:
+        yield "a long message"
     if not any([re.search(rf"\b{name}\b", everything) for name in names]):
         yield "the function is not named"
     leading = LEADING.match(text)

@@ -19,7 +19,7 @@ from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import entries, get_aval
 from pyjx.core.integers import as_int, as_truncated_int
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.axes import transpose
@@ -47,7 +47,7 @@ def transformed_n(name: str, kind: FftType, a: ArrayLike, s: Sequence[int] | Non
     if norm not in (None, *_POWERS):
         raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
     if s is not None:
-        s = [as_int(name, "n" if len(s) == 1 else "s", n) for n in s]
+        s = [as_int(name, "n" if len(s) == 1 else "s", n) for n in entries(s)]
         if any(n <= 0 for n in s):
             raise ValueError(f"Shape should be positive, got {s}.")
         if axes is not None and len(s) != len(axes):
@@ -57,7 +57,7 @@ def transformed_n(name: str, kind: FftType, a: ArrayLike, s: Sequence[int] | Non
         if count > len(shape):
             raise ValueError(f"{full}: s has {count} lengths, the array {len(shape)} axes.")
         axes = range(len(shape) - count, len(shape))
-    places = [canonical_axis(axis, len(shape)) for axis in axes]
+    places = [canonical_axis(axis, len(shape)) for axis in entries(axes)]
     if len(set(places)) != len(places):
         raise ValueError(f"{full} does not support repeated axes. Got axes {axes}.")
     if s is None:

@@ -11,7 +11,7 @@ import numpy as np
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import entries, get_aval
 from pyjx.core.integers import as_int
 from pyjx.lax import linalg
 from pyjx.lax.common import broadcast_shapes
@@ -324,7 +324,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
     """
     a, b = promote_dtypes_inexact(*operands("tensorsolve", a, b))
     if axes is not None:
-        a = moved(a, tuple(axes), tuple(range(-len(axes), 0)))
+        a = moved(a, tuple(entries(axes)), tuple(range(-len(axes), 0)))
     shape, given = get_aval(a).shape, get_aval(b).shape
     if shape[:len(given)] != given:
         raise ValueError("After moving axes to end, leading shape of a must match shape of b. got "
