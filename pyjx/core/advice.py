@@ -202,7 +202,8 @@ def _as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str
                    for word in _strings(x)]
             given = dict.fromkeys(own)
         given = {**given, **dict.fromkeys([y for x in list(known.values()) for y in _strings(x)])}
-    text = re.sub(r"<class '[^']*'>|(?<=[\w\])])\['[^']*'\]", "", text)  # no types, no paths
+    # No types, no paths in trees, no keys of dictionaries.
+    text = re.sub(r"<class '[^']*'>|(?<=[\w\])])\['[^']*'\]|'[^']*': ", "", text)
     words = [word for group in _LISTED.findall(text) for word in group if word]
     words += [word for names in _NAMED.findall(text) for word in names.split(", ")]
     listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]] if word not in own}

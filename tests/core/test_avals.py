@@ -61,6 +61,26 @@ def test_bad_shapes(bad):
         canonical_shape(bad)
 
 
+@pytest.mark.parametrize("data", [
+    np.zeros(100, int), np.zeros((2, 2), int), jax.numpy.zeros(100, int), jax.numpy.ones((2, 3))])
+def test_arrays_of_data_are_no_shapes(data, monkeypatch):
+    monkeypatch.setattr(type(jax.numpy.ones(1)), "__iter__", None)  # nothing reads its elements
+    with pytest.raises(TypeError) as caught:
+        canonical_shape(data)
+    shape = ",".join(map(str, data.shape))
+    assert str(caught.value) == (
+        "Shapes must be 1D sequences of concrete values of integer type, got "
+        f"{data.dtype}[{shape}]. Did you mean its .shape?" if data.ndim == 1 else
+        "Shapes must be 1D sequences of concrete values of integer type, got "
+        f"{data!r}. Did you mean its .shape?")
+
+
+def test_arrays_have_at_most_1000_axes():
+    assert jax.eval_shape(lambda: jax.numpy.zeros((1,) * 1000)).ndim == 1000
+    with pytest.raises(TypeError, match="Arrays have at most 1000 axes, got 1001 sizes: "):
+        jax.eval_shape(lambda: jax.numpy.zeros((1,) * 1001))
+
+
 def test_tangents():
     assert ShapedArray((2,), np.float16).to_tangent_aval() is ShapedArray((2,), np.float16)
     assert ShapedArray((2,), np.complex64).to_ct_aval().dtype == np.complex64
