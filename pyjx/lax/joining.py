@@ -524,7 +524,8 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[A
     [(2,), (3,)]
     """
     operand = _operand("split", operand)
-    if isinstance(sizes, np.ndarray):
-        sizes = sizes.tolist()  # of any number of parts
-    return split_p.bind(operand, sizes=as_shape("split", "sizes", sizes),
+    given: Any = sizes
+    if isinstance(given, np.ndarray):
+        given = given.tolist()  # of any number of parts
+    return split_p.bind(operand, sizes=as_shape("split", "sizes", given),
                         axis=as_axis("split", "axis", axis, get_aval(operand).ndim))
