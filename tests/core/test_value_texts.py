@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax, random
 from pyjx.core.value_texts import shortened, shortened_lines
 
 
@@ -45,3 +47,66 @@ def test_any_value_can_be_shown(value):
 def test_classes_named_as_those_of_python_in_messages(name):
     with pytest.raises(TypeError, match=f"{name} object> of .* is not a valid JAX type"):
         jax.vmap(lambda x: x)(type(name, (), {})())
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+X_ = jnp.asarray(X)
+KEY = random.key(0)
+TREE = {f"layer_{i}": {"w": X, "b": X} for i in range(300)}
+LACKING = {**TREE, "layer_7": {"w": X}}
+
+
+@jax.custom_vjp
+def of_tree(p):
+    return p["layer_0"]["w"].sum()
+
+
+of_tree.defvjp(lambda p: (of_tree(p), None), lambda _, ct: (LACKING,))
+
+
+def halved(p):
+    return jax.tree.map(lambda x: x.astype("float16"), p)
+
+
+@pytest.mark.parametrize(("call", "path"), [
+    (lambda: jax.jvp(lambda p: p, (TREE,), (LACKING,)), "At [0]['layer_7'] one is"),
+    (lambda: jax.linearize(lambda p: p, TREE)[1](LACKING), "['layer_7'] one is"),
+    (lambda: jax.linear_transpose(lambda p: p, TREE)(LACKING), "['layer_7'] one is"),
+    (lambda: jax.grad(of_tree)(TREE), "At [0]['layer_7'] one is"),
+    (lambda: jax.vmap(lambda p: p, ({**TREE, "layer_7": "a"},))(TREE), "in_axes[0]['layer_0']"),
+    (lambda: jax.jit(lambda p: p).lower(TREE).compile()(LACKING), "['layer_7'] one is"),
+    (lambda: lax.reduce(TREE, LACKING, lambda a, b: a, (0,)), "At ['layer_7'] one is"),
+    (lambda: lax.custom_root(lambda p: LACKING, TREE, lambda f, x: x, lambda g, y: y),
+     "At ['layer_7'] one is"),
+    (lambda: lax.associative_scan(lambda a, b: LACKING, TREE), "At ['layer_7'] one is"),
+    (lambda: lax.scan(lambda c, _: (halved(c), None), TREE, None, length=2), "lines more)"),
+    (lambda: lax.cond(X[0, 0] > 0, lambda: TREE, lambda: halved(TREE)), "lines more)"),
+], ids=range(11))
+def test_large_trees_are_shown_by_where_they_differ(call, path):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    message = str(caught.value)
+    assert path in message
+    assert "Did you mean" not in message
+    assert len("\n".join([message, *caught.value.__notes__])) < 2500
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jax.grad(lambda x: x, argnums=list(range(10**5)))(1.0),
+    lambda: jnp.broadcast_to(X, jnp.zeros(10**5, int)), lambda: jnp.zeros(jnp.ones((10**4, 4))),
+    lambda: lax.broadcasted_iota(int, jnp.zeros(10**5, int), 0), lambda: jnp.tile(X, [2] * 10**4),
+    lambda: lax.broadcast(X, jnp.zeros(10**5, int)), lambda: random.normal(KEY, np.ones((9999, 9))),
+    lambda: jnp.sum(X, axis=jnp.zeros(10**5, int)), lambda: jnp.split(X, jnp.zeros(10**5, int)),
+    lambda: lax.cond("a" * 10**5, lambda: 1, lambda: 2), lambda: X_.reshape(np.ones(999)),
+    lambda: jax.jit(lambda x: x, donate_argnums=tuple(range(10**5)))(X), lambda: X_[:, "a" * 10**5],
+    lambda: lax.scan(lambda c, x: (c, x), 0, [*range(10**5)]), lambda: jax.make_mesh(X_, ("a",)),
+], ids=range(15))
+def test_large_values_are_not_written_out(call):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    assert len("\n".join([str(caught.value), *caught.value.__notes__])) < 1500
+
+
+def test_many_parts_may_be_given_as_arrays():
+    assert len(lax.split(jnp.arange(300), np.full(100, 3))) == 100
+    assert len(jnp.split(jnp.arange(300), np.arange(1, 300))) == 300
