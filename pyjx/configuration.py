@@ -725,13 +725,14 @@ class Config:
     def __getattr__(self, name: str) -> Any:
         state = states.get(name)
         if state is None:
-            close = difflib.get_close_matches(name, states, 1)
+            close = _alike(name)
             raise AttributeError(f"'Config' object has no attribute {name!r}"
                                  + (f". Did you mean {close[0]!r}?" if close else ""))
         return state.value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"flags are set with config.update({name!r}, ...), "
+        flag = name if name in states else (_alike(name) or [name])[0]
+        raise AttributeError(f"flags are set with config.update({flag!r}, ...), "
                              "not by assignment")
 
     def __dir__(self) -> list[str]:
@@ -765,6 +766,12 @@ class Config:
                 if arg.lstrip("-").partition("=")[0].removeprefix("no") in states]
         absl_flags.FLAGS([sys.argv[0], *ours], known_only=True)
         self.complete_absl_config(absl_flags)
+
+
+def _alike(name: str) -> list[str]:
+    """The flag that a name is like or a part of, if there is one."""
+    return difflib.get_close_matches(name, states, 1) or [
+        flag for flag in states if name.removeprefix("jax_") in flag][:1]
 
 
 def _state(name: str) -> State:

@@ -56,6 +56,7 @@ class ConcretizationTypeError(JAXTypeError):
         super().__init__(_about(
             tracer, "Abstract tracer value encountered where concrete value is expected: traced "
             f"array with shape {_type(tracer)}" + (context and f"\n{context}"),
+            "" if "static" in context else  # as that is a cure
             "If the value is the same in every call, or takes few different ones, mark the "
             "argument it comes from as static (static_argnums or static_argnames of jit), and "
             "pass Python's number or a tuple of such there: arrays cannot be static."))

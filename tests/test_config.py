@@ -576,3 +576,19 @@ def test_one_context_in_two_threads_gives_each_what_it_had(shared, outer, value)
 
 
 MESHES = [jax.sharding.AbstractMesh((1,), (name,)) for name in "xy"]
+
+
+@pytest.mark.parametrize(("name", "flag"), [
+    ("enable_x64", "jax_enable_x64"), ("x64", "jax_enable_x64"), ("debug_nan", "jax_debug_nans")])
+def test_names_that_are_like_those_of_flags(name, flag):
+    with pytest.raises(AttributeError, match=f"Did you mean '{flag}'"):
+        getattr(config, name)
+    with pytest.raises(AttributeError, match=rf"^flags are set with config\.update\('{flag}', "):
+        setattr(config, name, True)
+
+
+@pytest.mark.parametrize("name", ["jax_debug_nans", "jax_platform_name", "platform_name"])
+def test_flags_are_no_attributes_of_the_package(name):
+    flag = f"jax_{name.removeprefix('jax_')}"
+    with pytest.raises(AttributeError, match=rf"It is a flag: jax\.config\.update\('{flag}', "):
+        getattr(jax, name)

@@ -743,3 +743,11 @@ def test_functions_with_two_names(name, other):
         args = (X[:1, 1:2], *args[1:])
     for f in (function, jax.jit(function)):
         np.testing.assert_array_equal(f(*args), getattr(jnp, other)(*args))
+
+
+@pytest.mark.parametrize("call", [jnp.unique, jnp.nonzero, jnp.argwhere, jnp.bincount, jnp.where,
+                                  lambda x: jnp.repeat(x, x)])
+def test_what_asks_for_a_static_size_does_not_ask_for_static_arguments_too(call):
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="static") as caught:
+        jax.jit(call)(jnp.arange(3))
+    assert "static_argnums" not in str(caught.value)

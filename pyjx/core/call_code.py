@@ -3,7 +3,9 @@ their instructions."""
 
 from __future__ import annotations
 
+import ast
 import builtins
+import linecache
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +24,8 @@ from pyjx.core.value_texts import place_of
 from pyjx.guards import is_guarded
 from pyjx.tree_util import keystr, tree_flatten_with_path
 
+_VARIADIC = 0x04  # the flag of code that takes *args
+
 
 class Call(NamedTuple):
     """What the user called, and gave it."""
@@ -32,6 +36,7 @@ class Call(NamedTuple):
     parameters: Mapping[str, Parameter]
     given: dict[str, Any]  # by parameter; UNKNOWN where the value is lost
     complete: bool = True  # whether that is all
+    then: tuple[Sequence[Any], Mapping[str, Any]] | None = None  # given to what the call gave
 
     def holders(self, x: Any, body: Mapping[str, Any]) -> list[str]:
         """The parameters that were given this object, or a container that holds it."""
@@ -67,22 +72,27 @@ def _holds(value: Any, x: Any, depth: int) -> bool:
     return False
 
 
+def _given_further(frame: FrameType) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """What came by `*args` and `**kwargs`."""
+    code, known = frame.f_code, frame.f_locals
+    n, star, stars = (code.co_argcount + code.co_kwonlyargcount, code.co_flags >> 2 & 1,
+                      code.co_flags >> 3 & 1)
+    return (known.get(code.co_varnames[n], ()) if star else (),
+            known.get(code.co_varnames[n + star], {}) if stars else {})
+
+
 def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     """The public functions that an error leaves, or the user's that they were to call with what
     came, and the leaves of what each was given, by paths such as `params['w']`."""
     for tb in tracebacks_of(exc):
         code, known = tb.tb_frame.f_code, tb.tb_frame.f_locals
-        n, star, stars = (code.co_argcount + code.co_kwonlyargcount, code.co_flags >> 2 & 1,
-                          code.co_flags >> 3 & 1)
-        names = code.co_varnames[:n + star + stars]
         users: Any = None
-        args, kwargs = (known.get(names[n], ()) if star else (),
-                        known.get(names[-1], {}) if stars else {})
+        args, kwargs = _given_further(tb.tb_frame)
         if not is_internal(code.co_filename):
             if tb.tb_next is None:  # C++ alone has run
                 users = value_called(tb)[1]
                 args, kwargs = arguments_at(tb.tb_frame, tb.tb_lasti) or ((), {})
-        elif star:
+        elif code.co_flags & _VARIADIC:
             users = known.get("fun", getattr(known.get("self"), "fun", None))
         plain: Any = unwrap(users) if callable(users) else None
         own = getattr(plain, "__code__", None)
@@ -93,9 +103,9 @@ def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
                     (p + keystr(path), x) for p, value in given.items()
                     for path, x in tree_flatten_with_path(value)[0]]
         elif is_guarded(code) and (name := public_name(function_of(tb.tb_frame))):
-            yield name, [(p + keystr(path), x) for p in names
-                         for path, x in tree_flatten_with_path(known.get(p))[0]
-                         if path[star and p == names[n]:]]
+            n, star = code.co_argcount + code.co_kwonlyargcount, code.co_flags >> 2 & 1
+            yield name, [(p + keystr(path), x) for i, p in enumerate(code.co_varnames[:n + star])
+                         for path, x in tree_flatten_with_path(known.get(p))[0] if path[i == n:]]
 
 
 def public_name(fun: Any) -> str | None:
@@ -145,7 +155,15 @@ def call_in(frame: FrameType) -> Call | None:
     of_both = {**dict.fromkeys(code.co_varnames[:code.co_argcount]), **{
         p.name: p.default for p in signature(maker).parameters.values()}}
     given = {p: known[p] for p, default in of_both.items() if known.get(p) is not default}
-    return Call(owner, code, maker.__annotations__, {}, given, False)
+    for x in given.values():
+        decorated = getattr(x, "__globals__", {}).get(public_name(x))
+        if getattr(decorated, "__code__", None) is code:  # it has the name that the user called
+            bound = signature(x).bind(*_given_further(frame)[0], **_given_further(frame)[1])
+            return Call(x.__name__, code, x.__annotations__, signature(x).parameters,
+                        bound.arguments)
+    then = _given_further(frame) if code.co_flags & _VARIADIC else None
+    return Call(owner, code, maker.__annotations__, {}, given,
+                all([p in known for p in of_both]), then)
 
 
 def is_listed(name: str) -> bool:
@@ -306,6 +324,22 @@ def operands(tb: TracebackType) -> dict[str, Any]:
         if found:
             return found
     return {}
+
+
+def written(frame: FrameType, parameters: Mapping[str, Parameter]) -> dict[str, str]:
+    """The arguments that a frame was called with as they are written, where that is one line."""
+    caller = frame.f_back
+    assert caller is not None
+    line, last, start, end = list(caller.f_code.co_positions())[caller.f_lasti // 2]
+    if line is None or line != last:
+        return {}
+    text = linecache.getline(caller.f_code.co_filename, line).encode()[start:end].decode()
+    call: Any = ast.parse(text, mode="eval").body
+    if any([isinstance(x, ast.Starred) for x in call.args]):
+        return {}
+    given = Signature([*parameters.values()]).bind(
+        *call.args, **{k.arg: k.value for k in call.keywords}).arguments
+    return {p: ast.unparse(x) for p, x in given.items() if isinstance(x, ast.expr)}
 
 
 def changed_names(frame: FrameType) -> set[str]:

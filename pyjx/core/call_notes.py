@@ -8,6 +8,7 @@ import builtins
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from inspect import Parameter
 from opcode import opmap
 from types import CodeType, FrameType, FunctionType, TracebackType
@@ -23,6 +24,7 @@ from pyjx.core.call_code import (
     is_primitive,
     operands,
     public_name,
+    written,
 )
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import aliases, in_short, shortened, shortened_text
@@ -58,8 +60,12 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
             exc._is_told = True  # type: ignore[attr-defined]
         renamed = _name_called(exc, call) and text is None
         if renamed or not _tells(exc, call.name):
-            shown = _by_position_and_name(args, kwargs) if frame is None else _as_given(call)
-            exc.add_note(f"{_NOTE} {call.name}({shortened_text(', '.join(shown), _LONGEST)}).")
+            shown = _by_position_and_name(args, kwargs) if frame is None else _as_given(
+                call, frame)
+            text = shortened_text(", ".join(shown), _LONGEST)
+            then = ", ".join(_by_position_and_name(*call.then)) if call.then else None
+            further = "" if then is None else f"({shortened_text(then, _LONGEST)})"
+            exc.add_note(f"{_NOTE} {call.name}({text}){further}.")
     except Exception:  # of a name or an argument whose class raises as it is looked at
         pass
 
@@ -146,8 +152,12 @@ def _tells(exc: Exception, name: str) -> bool:
 _GIVEN = re.compile(r"\bgot\b|[(\[='\"]|\d, ")  # what a message shows what came by
 
 
-def _as_given(call: Call) -> list[str]:
+def _as_given(call: Call, frame: FrameType) -> list[str]:
     variadic = any(p.kind is p.VAR_POSITIONAL for p in call.parameters.values())
+    texts: dict[str, str] = {}
+    if any([x is UNKNOWN for x in call.given.values()]):
+        with suppress(Exception):  # there is no source, or that is of another call
+            texts = written(frame, call.parameters)
     shown: list[str] = []
     for name, x in call.given.items():
         kind = call.parameters[name].kind if call.parameters else Parameter.KEYWORD_ONLY
@@ -158,7 +168,9 @@ def _as_given(call: Call) -> list[str]:
         else:
             unnamed = kind is Parameter.POSITIONAL_ONLY or (
                 variadic and kind is not Parameter.KEYWORD_ONLY)
-            shown.append(("" if unnamed else f"{name}=") + _shown(x))
+            text = texts.get(name, "...") if x is UNKNOWN else _shown(x)
+            shown.append(("" if unnamed else f"{name}=") + (text if len(text) <= 60 or (
+                x is not UNKNOWN) else "..."))
     return shown if call.complete else [*shown, "..."]
 
 

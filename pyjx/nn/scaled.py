@@ -108,7 +108,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
       A `BlockScaleConfig`.
 
     Raises:
-      ValueError: an unknown mode, or a `global_scale` for a mode without one.
+      ValueError: an unknown mode, or a `global_scale` for "mxfp4", or of several numbers.
 
     >>> import pyjx as jax
     >>> jax.nn.get_scaled_dot_general_config("mxfp8").block_size
@@ -116,13 +116,18 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
     """
     if mode == "nvfp4":
         scale = creation.ones((1,), _single) if global_scale is None else global_scale
+        operands("get_scaled_dot_general_config (global_scale)", scale)
+        if get_aval(scale).size != 1:
+            raise ValueError("get_scaled_dot_general_config: global_scale of nvfp4 must be one "
+                             f"number, got an array of the shape {get_aval(scale).shape}. To scale "
+                             "parts apart, multiply the operands.")
         return BlockScaleConfig(mode, 16, ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e4m3fn, scale,
                                 False)
     if mode not in ("mxfp8", "mxfp4"):
         raise ValueError(f"Unsupported mode: {mode}")
     if mode == "mxfp4" and global_scale is not None:
         raise ValueError("mxfp4 does not use a global_scale; its E8M0 block scales cover the whole "
-                         "range.")
+                         "range. Leave it out, or use nvfp4.")
     data = ml_dtypes.float8_e4m3fn if mode == "mxfp8" else ml_dtypes.float4_e2m1fn
     return BlockScaleConfig(mode, 32, data, ml_dtypes.float8_e8m0fnu, None, False)
 
@@ -210,7 +215,8 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any,
       An array of the axes of batches, then those of `lhs` that are left, then those of `rhs`.
 
     Raises:
-      ValueError: the summed axis is not a multiple of the block size.
+      ValueError: the summed axis is not a multiple of the block size, or there are not three
+        configurations.
 
     >>> import pyjx as jax
     >>> configs = [jax.nn.get_scaled_dot_general_config("mxfp8")] * 3
@@ -222,6 +228,9 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: Any,
     dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "scaled_dot_general")
     if configs is None:
         return lax.dot_general(lhs, rhs, dimension_numbers, preferred_element_type=dtype)
+    if len(configs) != 3:
+        raise ValueError("scaled_dot_general: configs must be three, of lhs, of rhs and of "
+                         f"cotangents, got {len(configs)}.")
     (lhs_sum, rhs_sum), (lhs_batch, rhs_batch) = dimension_numbers
     dot_shape(get_aval(lhs), get_aval(rhs), dimension_numbers)
     a, (batch, rows, _) = _as_matrices(lhs, lhs_batch, lhs_sum)

@@ -86,6 +86,9 @@ def hint(package: str, name: str) -> str:
     instead = former.get(f"{package}.{name}".replace("pyjx", "jax", 1))
     if not instead and package.startswith("pyjx") and not name.startswith("_"):
         pyjx = sys.modules["pyjx"]
+        flags = [x for x in (name, f"jax_{name}") if x in sys.modules["pyjx.states"].states]
+        if package == "pyjx" and flags:
+            return f". It is a flag: jax.config.update({flags[0]!r}, ...)."
         found = [place for place in _PLACES if name in attrgetter(place)(pyjx).__all__]
         instead = f"jax.{found[0]}.{name}" if found else None
     return f". Use {instead}." if instead else ""

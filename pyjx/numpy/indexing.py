@@ -729,7 +729,10 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
         elif n == m:
             batch.append(d)
         elif n != 1:
-            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[shape, own]}")
+            raise ValueError(
+                f"Incompatible shapes for broadcasting: shapes={[shape, own]}. take_along_axis: "
+                f"indices must be of the size {n} that arr has along axis {d}, or 1, got {m}; "
+                f"along axis {axis} it may have any.")
     if shape[axis] == 0 and 0 not in own:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
     if 0 in own:

@@ -9,6 +9,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx.compat.callables import api_boundary
 from pyjx.core import call_code, call_notes
+from pyjx.example_libraries import optimizers
 
 X = np.ones((2, 3), np.float32)
 
@@ -108,7 +109,14 @@ exec(compile(PLAIN, jnp.__file__.replace("__init__", "plain"), "exec"), plain)
      "einsum('ij->ijk', float32[2,3], optimize='greedy')"),
     (lambda: plain["rebinds"](X, 5), "rebinds(x=float32[2,3], axis=5)"),
     (lambda: plain["converts"](X, 5), "converts(x=float32[2,3], axis=5)"),
-    (lambda: plain["converts"](X[None], 5), "converts(x=..., axis=5)"),
+    (lambda: plain["converts"](X[None], 5), "converts(x=X[None], axis=5)"),
+    (lambda: plain["converts"](
+        X[None], 5), "converts(x=..., axis=5)"),  # of several lines
+    (lambda: plain["converts"](*[X[None]], 5), "converts(x=..., axis=5)"),
+    (lambda: optimizers.piecewise_constant([1], [2]),
+     "piecewise_constant(boundaries=[1], values=[2])"),
+    (lambda: jax.vmap(fail)({"w": X, "n": "a"}), "vmap(fun=fail)({'w': float32[2,3], 'n': 'a'})"),
+
     (lambda: plain["variadic"](5, X, 1, keepdims=True, y=2),
      "variadic(5, float32[2,3], 1, keepdims=True, y=2)"),
     (lambda: plain["variadic"](5, X), "variadic(5, float32[2,3])"),
@@ -133,3 +141,14 @@ def test_frames_are_looked_at_once_for_a_note(monkeypatch):
     monkeypatch.setattr(call_notes, "_users_function_ran", lambda exc: asked.append(exc))
     assert notes_of(lambda: jnp.sum(X, axis=7)) == ["The call was sum(float32[2,3], axis=7)."]
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("call", [
+    lambda: optimizers.adam(), lambda: optimizers.adam(1, 2, 3, 4, 5),
+    lambda: optimizers.adam(0.1, beta1=0.9), lambda: optimizers.momentum(0.1)])
+def test_decorated_functions_have_the_names_that_the_user_called(call):
+    assert notes_of(call) == []  # as the message names them
+
+
+def test_notes_of_decorated_functions_have_their_names():
+    assert notes_of(lambda: optimizers.sgd(jnp.ones(2))) == ["The call was sgd(step_size=float32[2])."]

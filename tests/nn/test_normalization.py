@@ -323,3 +323,18 @@ def test_scales_of_attention_are_real():
     q = jnp.ones((1, 2, 1, 4))
     with pytest.raises(TypeError, match="scale must be a real number, got 1j"):
         nn.dot_product_attention(q, q, q, scale=1j)
+
+
+@pytest.mark.parametrize(("scale", "error", "words"), [
+    (np.ones(2), ValueError, r"of nvfp4 must be one number, got an array of the shape \(2,\)"),
+    ("x", TypeError, "global_scale")])
+def test_the_scale_of_all_of_an_array_is_one_number(scale, error, words):
+    with pytest.raises(error, match=f"get_scaled_dot_general_config.*{words}"):
+        nn.get_scaled_dot_general_config("nvfp4", scale)
+
+
+def test_products_of_rounded_arrays_have_three_configurations():
+    configs = [nn.get_scaled_dot_general_config("mxfp8")] * 2
+    x = jnp.ones((2, 32))
+    with pytest.raises(ValueError, match=r"configs must be three, .* got 2"):
+        nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=configs)

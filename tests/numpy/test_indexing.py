@@ -522,3 +522,9 @@ def test_an_ellipsis_of_no_axes_keeps_index_arrays_apart(index):
     z = x.copy()
     z[index] = y
     np.testing.assert_array_equal(jnp.asarray(x).at[index].set(y), z)
+
+
+def test_indices_along_an_axis_that_do_not_fit_name_the_other_axis():
+    with pytest.raises(ValueError, match=r"shapes=\[\(3, 4\), \(2, 2\)\]\. take_along_axis: "
+                       "indices must be of the size 3 that arr has along axis 0, or 1, got 2;"):
+        jnp.take_along_axis(jnp.zeros((3, 4)), jnp.zeros((2, 2), int), 1)
