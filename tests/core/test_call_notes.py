@@ -151,4 +151,5 @@ def test_decorated_functions_have_the_names_that_the_user_called(call):
 
 
 def test_notes_of_decorated_functions_have_their_names():
-    assert notes_of(lambda: optimizers.sgd(jnp.ones(2))) == ["The call was sgd(step_size=float32[2])."]
+    assert notes_of(lambda: optimizers.sgd(jnp.ones(2))) == [
+        "The call was sgd(step_size=float32[2])."]
