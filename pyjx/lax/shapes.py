@@ -328,11 +328,12 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     dimensions = as_ints("expand_dims", "dimensions", dimensions)
     ndim = len(shape) + len(dimensions)
     new = [as_axis("expand_dims", "dimensions", d, ndim) for d in dimensions]
-    if len(set(new)) != len(new):
+    taken = set(new)
+    if len(taken) != len(new):
         raise ValueError(f"repeated axis in lax.expand_dims: {tuple(new)}")
     if not new and is_array(array):
         return array
-    kept = [i for i in range(ndim) if i not in new]
+    kept = [i for i in range(ndim) if i not in taken]
     out = [1] * ndim
     for i, n in zip(kept, shape, strict=True):
         out[i] = n

@@ -396,11 +396,12 @@ def with_new_axes(a: ArrayLike, axes: tuple[int, ...]) -> Any:
     shape = get_aval(a).shape
     ndim = len(shape) + len(axes)
     new = [canonical_axis(i, ndim) for i in axes]
-    if len(set(new)) != len(new):
+    taken = set(new)
+    if len(taken) != len(new):
         raise ValueError(f"repeated axis in lax.expand_dims: {axes}")
     if not new:
         return a
-    kept = tuple([i for i in range(ndim) if i not in new])
+    kept = tuple([i for i in range(ndim) if i not in taken])
     out = [1] * ndim
     for i, n in zip(kept, shape, strict=True):
         out[i] = n
@@ -668,7 +669,7 @@ def roll(a: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array
                     f"type={aval.str_short()} and axis={axis}. Call jax.reshard before.")
     if axis is None:
         flat = lax.reshape(a, (aval.size,))
-        for step in steps:
+        for step in [sum(map(int, steps))] if all(map(is_concrete, steps)) else steps:
             flat = _rolled(flat, step, 0)
         return lax.reshape(flat, aval.shape)
     axes = [canonical_axis(i, aval.ndim) for i in as_tuple(axis)]

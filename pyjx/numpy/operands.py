@@ -310,7 +310,7 @@ def _static(function: Callable[..., Any], parameter: inspect.Parameter | None, x
     """A static argument made hashable; several values are no flag, which Python takes for True."""
     frozen = _frozen(x)
     if parameter and frozen is not x and type(frozen) is tuple and (
-            type(parameter.default) is bool):
+            parameter.annotation == "bool" or type(parameter.default) is bool):
         integers.as_bool(function.__name__, parameter.name, x)
     return frozen
 

@@ -22,7 +22,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import entries, get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.lax.elementwise import complex_dtype, real_dtype
 from pyjx.numpy.fft.transforms import resized
@@ -67,7 +67,7 @@ def _along_several(name: str, transform: Callable[..., Any], x: ArrayLike, kind:
         s = [operator.index(n) for n in (s if isinstance(s, (list, tuple)) else (s,))]
     if axes is None:
         axes = range(len(shape) - len(s or shape), len(shape))
-    places = [canonical_axis(axis, len(shape)) for axis in axes]
+    places = [canonical_axis(axis, len(shape)) for axis in entries(axes)]
     if len(set(places)) != len(places):
         raise ValueError(f"repeated axis: {tuple(axes)}")
     sizes = [shape[i] for i in places] if s is None else s

@@ -107,6 +107,15 @@ def test_large_values_are_not_written_out(call):
     assert len("\n".join([str(caught.value), *caught.value.__notes__])) < 1500
 
 
+def test_many_places_cost_no_program_each():
+    assert jnp.roll(jnp.arange(5), np.arange(6001)).tolist() == [0, 1, 2, 3, 4]
+    assert jnp.roll(jnp.arange(5), jnp.array([1, 3])).tolist() == [1, 2, 3, 4, 0]
+    with pytest.raises(TypeError, match="Arrays have at most 1000 axes, got 30002 sizes"):
+        jnp.expand_dims(X, tuple(range(30000)))
+    with pytest.raises(TypeError, match="linspace: endpoint must be True or False, got Array"):
+        jnp.linspace(0, 1, 3, endpoint=X_[0])
+
+
 def test_many_parts_may_be_given_as_arrays():
     assert len(lax.split(jnp.arange(300), np.full(100, 3))) == 100
     assert len(jnp.split(jnp.arange(300), np.arange(1, 300))) == 300

@@ -22,6 +22,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import entries, get_aval
 from pyjx.core.integers import as_int, as_truncated_int
 from pyjx.core.scalars import scalar_constant
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import transpose
 from pyjx.lax.fourier import MAX_AXES, FftType
 from pyjx.numpy import creation
@@ -81,7 +82,7 @@ def transformed_2(name: str, kind: FftType, a: ArrayLike, s: Sequence[int] | Non
                   axes: Sequence[int], norm: str | None) -> Any:
     """The body of the public function `name`: a transform along two axes."""
     if len(axes) != 2:
-        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {tuple(axes)}.")
+        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {shortened(axes)}.")
     return transformed_n(name, kind, a, s, axes, norm)
 
 
