@@ -82,7 +82,8 @@ def transformed_2(name: str, kind: FftType, a: ArrayLike, s: Sequence[int] | Non
                   axes: Sequence[int], norm: str | None) -> Any:
     """The body of the public function `name`: a transform along two axes."""
     if len(axes) != 2:
-        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {shortened(axes)}.")
+        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = "
+                         f"{shortened(axes)}.")
     return transformed_n(name, kind, a, s, axes, norm)
 
 
