@@ -19,7 +19,7 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, value_called
 from pyjx.core.call_notes import say
-from pyjx.core.frames import is_internal, tracebacks_of
+from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.source_info import note_origin
 from pyjx.core.value_texts import (
     shortened,
@@ -119,8 +119,10 @@ def complete(exc: Exception) -> None:
     if (not isinstance(message, str) or getattr(exc, "_is_complete", False)
             or configuration.traceback_filtering.value == "off"):
         return
-    own = is_internal(last.tb_frame.f_code.co_filename)
-    reported = not own or isinstance(exc, JaxRuntimeError)  # by a function of the user's, or by XLA
+    file = last.tb_frame.f_code.co_filename
+    own = is_internal(file)
+    # By a function of the user's, or by XLA.
+    reported = not (own or is_of_foundation(file)) or isinstance(exc, JaxRuntimeError)
     plain = message if reported else shortened_lines(message)
     plain = refusal(plain) if type(exc) is TypeError else plain
     if own and type(exc) is ValueError and (unhashable := _UNHASHABLE.match(message)):
