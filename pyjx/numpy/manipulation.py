@@ -669,7 +669,7 @@ def roll(a: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array
                     f"type={aval.str_short()} and axis={axis}. Call jax.reshard before.")
     if axis is None:
         flat = lax.reshape(a, (aval.size,))
-        for step in [sum(map(int, steps))] if all(map(is_concrete, steps)) else steps:
+        for step in steps:
             flat = _rolled(flat, step, 0)
         return lax.reshape(flat, aval.shape)
     axes = [canonical_axis(i, aval.ndim) for i in as_tuple(axis)]

@@ -107,9 +107,7 @@ def test_large_values_are_not_written_out(call):
     assert len("\n".join([str(caught.value), *caught.value.__notes__])) < 1500
 
 
-def test_many_places_cost_no_program_each():
-    assert jnp.roll(jnp.arange(5), np.arange(6001)).tolist() == [0, 1, 2, 3, 4]
-    assert jnp.roll(jnp.arange(5), jnp.array([1, 3])).tolist() == [1, 2, 3, 4, 0]
+def test_many_axes_and_arrays_as_flags():
     with pytest.raises(TypeError, match="Arrays have at most 1000 axes, got 30002 sizes"):
         jnp.expand_dims(X, tuple(range(30000)))
     with pytest.raises(TypeError, match="linspace: endpoint must be True or False, got Array"):
