@@ -280,7 +280,8 @@ def _holds_tracer(x: ArrayLike) -> bool:
 def _stays(x: Any) -> bool:
     """Whether a static argument is given to the function as it is: one that is traced, or a large
     array, which may have come by mistake."""
-    return _holds_tracer(x) or (hasattr(x, "__array__") and getattr(x, "size", 0) > _MOST_FROZEN)
+    return _holds_tracer(x) or (hasattr(x, "__array__") and not isinstance(x, type)
+                                and getattr(x, "size", 0) > _MOST_FROZEN)
 
 
 _MOST_FROZEN = 1000
