@@ -11,6 +11,7 @@ and arguments are there all the time, a result where an argument was that is don
 from __future__ import annotations
 
 import math
+from bisect import insort
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -68,8 +69,10 @@ class Machine(Record):
       copies: whether products and convolutions read copies of operands whose axes do not stand in
         the order of a library's: batch, rows, columns.
       rounds: whether 32-bit floats that only products read are kept as those of 16 bits.
-      scratch: the bytes of another memory that temporaries are put into first, beside copies of
-        what the next operations read.
+      scratch: the bytes of another memory that temporaries are put into first.
+      wait: how long they may be there without being read: the time in which memory takes so many
+        bytes.
+      flops: of products, in the time in which memory takes a byte.
       tiles: whether values lie in tiles: rows that are gathered are in memory, and batches of
         products are no axes of tiles.
       per_byte: what a byte of a result costs to make, in arithmetic operations: those of a vector
@@ -85,6 +88,8 @@ class Machine(Record):
     copies: bool = False
     rounds: bool = False
     scratch: int = 0
+    wait: float = math.inf
+    flops: float = math.inf
     tiles: bool = False
     per_byte: float = _PER_BYTE
     to_host: float = math.inf
@@ -100,6 +105,11 @@ class Machine(Record):
 # in each direction, 32 of PCIe 4.0 with 16 lanes, as nothing is published. Of GPUs none is known to
 # the compiler ahead of time, and the CPU's memory is the host's.
 _TPU, _TPU_LINK = 819, 32
+# Of the 128 MiB of vector memory of a v5e fusions have 16 for themselves; what would be there for
+# longer than it takes to copy all of it eight times is moved out, as libtpu's flags say
+# (xla_tpu_scoped_vmem_limit_kib, xla_vf_vmem_max_overlap_to_mem_size_async_copy_ratio). Its
+# products do 197 T operations a second.
+_VMEM, _TPU_FLOPS = 112 << 20, 197e3
 # glibc gives blocks of more than 32 MiB (DEFAULT_MMAP_THRESHOLD_MAX) back to the system when they
 # are freed, and XLA's CPU client frees temporaries after each run. A new page of 4 KiB takes
 # 0.25 us on bare metal and 1 to 2 us in virtual machines, in which a core does 25,000 to 500,000
@@ -108,7 +118,8 @@ _TPU, _TPU_LINK = 819, 32
 _NEW_PAGE, _POOLED = 24.0 + 24.0, 32 << 20
 MACHINES = {
     "cpu": Machine(joins_apart=True, copies=True, per_byte=4.0, new_page=_NEW_PAGE, pooled=_POOLED),
-    "tpu": Machine(tiled_bytes, fuses_dear=True, rounds=True, scratch=64 << 20, tiles=True,
+    "tpu": Machine(tiled_bytes, fuses_dear=True, rounds=True, scratch=_VMEM, wait=8 * _VMEM,
+                   flops=_TPU_FLOPS / _TPU, tiles=True,
                    to_host=2 * _PER_BYTE * _TPU / _TPU_LINK)}
 _OTHER = Machine(fuses_dear=True)
 
@@ -127,10 +138,11 @@ class Liveness:
       live: the bytes of temporaries while each equation runs, with what programs in it need.
       fixed: the bytes of arguments and results.
       inside: what programs in an equation need, by its number.
+      time: how long it takes, on a TPU, as of `Machine.wait`.
     """
 
-    __slots__ = ("_factor", "_inner", "_machine", "_padded", "_sizes", "eqns", "first", "fixed",
-                 "inside", "last", "live", "size")
+    __slots__ = ("_factor", "_inner", "_late", "_machine", "_padded", "_sizes", "eqns", "first",
+                 "fixed", "inside", "last", "live", "size", "time")
 
     def __init__(self, jaxpr: Jaxpr, machine: Machine = _OTHER, donated: Sequence[bool] = (),
                  inner: dict[int, Any] | None = None, loop: bool = False) -> None:
@@ -142,6 +154,8 @@ class Liveness:
         self.last: dict[Atom, int] = {}
         self.size: dict[Atom, int] = {}
         self.inside: dict[int, int] = {}
+        self.time = 0.0
+        self._late: set[Atom] = set()  # what is moved out of the other memory
         self.fixed = self._fixed(jaxpr, donated)
         self._padded = _padded(self.eqns) if machine.tiles else {}
         results = {} if loop else {v: None for v in jaxpr.outvars if type(v) is not Literal}
@@ -198,8 +212,7 @@ class Liveness:
             fusible = primitive.cost is not None or primitive.fused or (
                 primitive.moves and not primitive.in_place and not primitive.multiple_results)
             out = eqn.outvars[0] if eqn.outvars else None
-            fusible &= out not in ends
-            if fusible and out in last and out not in whole and (
+            if fusible and out not in ends and out in last and out not in whole and (
                     primitive.cost == CHEAP or primitive.moves or reads.get(out) == 1
                     or self._machine.fuses_dear):
                 virtual.add(i)
@@ -212,8 +225,9 @@ class Liveness:
                 last[out] = whole.get(out, i)
             else:
                 at = i
-            fuses = (fusible or primitive.arithmetic is reduction or (
-                self._machine.tiles and _is_product(eqn))) and not (
+            fuses = ((fusible and not (out in ends and _gathers(eqn)))
+                     or primitive.arithmetic is reduction
+                     or (self._machine.tiles and _is_product(eqn))) and not (
                 len(eqn.invars) > 1 and primitive.moves and self._machine.joins_apart
                 and _joins(eqn))
             kind = fused if fuses else whole
@@ -224,7 +238,8 @@ class Liveness:
                         last[x] = at
                     if kind.get(x, -1) < at:
                         kind[x] = at
-            exact.update(self._read_exactly(eqn, exact))
+            if self._machine.rounds:
+                exact.update(self._read_exactly(eqn, exact))
             if primitive.contracts and self._machine.copies:
                 twice.update(_copied(eqn))
         self._factor = {v: 0.5 for v in last if v not in exact} if self._machine.rounds else \
@@ -234,8 +249,8 @@ class Liveness:
     def _read_exactly(self, eqn: JaxprEqn, exact: set[Atom]) -> Sequence[Any]:
         """The operands of an equation of which it matters that they have all their bits."""
         primitive = eqn.primitive
-        if not self._machine.rounds or (primitive.contracts and not eqn.params.get("precision")) \
-                or (primitive.moves and exact.isdisjoint(eqn.outvars)):
+        if (primitive.contracts and not eqn.params.get("precision")) or (
+                primitive.moves and exact.isdisjoint(eqn.outvars)):
             return ()
         programs = jaxprs_of(eqn) if eqn.params and holds_jaxprs(eqn) else ()
         if len(programs) != 1:
@@ -250,6 +265,7 @@ class Liveness:
         """Give the values that are in memory their places: the equations from which they are."""
         eqns, first, last, size, sizes = jaxpr.eqns, self.first, self.last, self.size, self._sizes
         given: dict[Atom, None] = {} if loop else dict.fromkeys(jaxpr.all_invars)
+        touched: dict[Atom, float] = {}  # when a value was made or read
         roots: dict[Any, tuple[Any, ...]] = {}  # what is in memory of what a value is made of
         for i, eqn in enumerate(eqns):
             primitive = eqn.primitive
@@ -272,6 +288,8 @@ class Liveness:
                 if v in self._factor and v.aval.dtype == np.float32:
                     size[v] = int(size[v] * self._factor[v])
                 size[v] = int(size[v] * self._padded.get(v, 1.0))
+            if self._machine.flops < math.inf:
+                self._pass_time(eqn, read, touched)
             if primitive.cost is not None or primitive.in_place or primitive.holder.loops:
                 self._take_over(i, eqn, read, given)
             if self._machine.tiles and primitive.in_place and "dimension_numbers" in eqn.params:
@@ -296,6 +314,22 @@ class Liveness:
                     free.remove(r)
                     break
 
+    def _pass_time(self, eqn: JaxprEqn, read: Sequence[Any], touched: dict[Atom, float]) -> None:
+        """Count the time that an equation takes, and find what has waited too long for it."""
+        self._late.update([x for x in read if self.time - touched.get(x, self.time)
+                           > self._machine.wait])
+        values = [*read, *eqn.outvars]
+        if eqn.params and holds_jaxprs(eqn):
+            loops = bool(eqn.primitive.holder.loops)
+            self.time += (eqn.primitive.holder.times(eqn.params) or 1) * max(
+                [self._of(p, loops).time for p in jaxprs_of(eqn)], default=0.0)
+        else:
+            count = eqn.primitive.arithmetic if eqn.primitive.contracts else None
+            work = count(eqn) if count else None
+            self.time += max(sum([self.size.get(v, 0) for v in values]),
+                             work[0] / self._machine.flops if work else 0.0)
+        touched.update(dict.fromkeys(values, self.time))
+
     def _held(self, eqn: JaxprEqn) -> int:
         """What programs of an equation need beyond its operands and results."""
         loop = bool(eqn.primitive.holder.loops)
@@ -310,15 +344,36 @@ class Liveness:
 
     def _curve(self, n: int) -> list[int]:
         change = [0] * (n + 2)
+        apart: list[tuple[int, int, int]] = []
         for v, bytes_ in self.size.items():
             if bytes_ and self.last[v] >= self.first[v]:
-                change[self.first[v]] += bytes_
-                change[min(self.last[v], n - 1) + 1] -= bytes_
+                end = min(self.last[v], n - 1) + 1
+                if self._machine.scratch and v not in self._late:
+                    apart.append((self.first[v], end, bytes_))
+                else:
+                    change[self.first[v]] += bytes_
+                    change[end] -= bytes_
         live = list(accumulate(change[:n]))
         for i, more in self.inside.items():
-            live[i] += more
-        scratch = self._machine.scratch
-        return [max(n - scratch, 0) for n in live] if scratch else live
+            live[i] += max(more - self._machine.scratch, 0)
+        return self._with_what_is_beside(live, apart) if apart else live
+
+    def _with_what_is_beside(self, live: list[int], apart: Sequence[tuple[int, int, int]]
+                             ) -> list[int]:
+        """The bytes while each equation runs, with those for which there is no room in the other
+        memory of values that are made and freed then: values are there whole, small ones first."""
+        changes: dict[int, list[int]] = {}
+        for first, end, bytes_ in apart:
+            changes.setdefault(first, []).append(bytes_)
+            changes.setdefault(end, []).insert(0, -bytes_)
+        held: list[int] = []
+        for i in range(len(live)):
+            for n in changes.get(i, ()):
+                insort(held, n) if n > 0 else held.remove(-n)
+            taken = accumulate([self.inside.get(i, 0) + held[0], *held[1:]]) if held else ()
+            live[i] += sum([n for n, all_ in zip(held, taken, strict=True)
+                            if all_ > self._machine.scratch])
+        return live
 
 
 def _is_barrier(primitive: Primitive) -> bool:
@@ -327,7 +382,7 @@ def _is_barrier(primitive: Primitive) -> bool:
 
 def _ends(jaxpr: Jaxpr) -> set[Atom]:
     """The results of fusions on a TPU: rows that are gathered, what reads the result of a product
-    that nothing else reads, and what is made of many values in memory."""
+    that nothing else reads, and of what is made of many values in memory that made of most."""
     found: set[Atom] = set()
     reads = Counter([x for e in jaxpr.eqns for x in e.invars] + [*jaxpr.outvars])
     products = {v for e in jaxpr.eqns if _is_product(e) for v in e.outvars if reads[v] == 1}
@@ -337,8 +392,14 @@ def _ends(jaxpr: Jaxpr) -> set[Atom]:
         if out is None or (eqn.primitive.cost is None and not eqn.primitive.moves):
             continue
         read = [x for x in eqn.invars if type(x) is not Literal]
-        made_of = {r for x in read if x.aval.size >= out.aval.size for r in roots.get(x, (x,))}
-        if _gathers(eqn) or len(made_of) > _LARGE or not products.isdisjoint(read):
+        large = [x for x in read if x.aval.size >= out.aval.size]
+        made_of = {r for x in large for r in roots.get(x, (x,))}
+        while len(made_of) > _LARGE and not roots.keys().isdisjoint(large):
+            most = max(large, key=lambda x: len(roots.get(x, ())))
+            found.add(most)
+            del roots[most]
+            made_of = {r for x in large for r in roots.get(x, (x,))}
+        if _gathers(eqn) or not products.isdisjoint(read):
             found.add(out)
         else:
             roots[out] = made_of

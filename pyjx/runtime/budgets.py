@@ -355,7 +355,7 @@ def _drawn(curve: Sequence[int], peak: int, width: int = 64) -> str:
 def profile(closed: ClosedJaxpr, name: str, budget: int | None, donated: Sequence[bool],
             platform: str) -> MemoryProfile:
     """What a program needs, and what it needs within a budget."""
-    closed = in_own_operations(closed, None, platform, True)
+    closed = dce(in_own_operations(closed, None, platform, True))
     fit = Fitter(math.inf if budget is None else budget)(
         closed, closed, name, donated=donated, platform=platform)
     found: dict[tuple[str, str], list[float]] = {}

@@ -186,12 +186,13 @@ def _waits_for(thread: int, other: int) -> bool:
 
 class Program:
     """A jaxpr lowered and compiled. Of an operation it is known how often it was called through
-    Python, and whether its executable went."""
+    Python, and whether its executable went; of a program within a budget, what was lowered."""
 
-    __slots__ = ("__weakref__", "calls", "executable", "was_dropped")
+    __slots__ = ("__weakref__", "calls", "executable", "fitted", "was_dropped")
 
     def __init__(self) -> None:
         self.executable: Executable | None = None
+        self.fitted: LoweredProgram | None = None
         self.calls = 0
         self.was_dropped = False
 
@@ -229,6 +230,7 @@ def compile_closed(
                 source, executable = _compiled(closed, name, donated, keep_unused,
                                                compiler_options, placement, lowered, is_operation)
                 program.executable = executable
+                program.fitted = None if source.fit is None else source
                 note_loaded(program, len(source.text))
     return program, executable
 

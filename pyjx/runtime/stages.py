@@ -323,11 +323,13 @@ class Lowered(_Stage):
             raise RuntimeError("device_assignment cannot be `None` during compilation. Please pass "
                                "a tuple of devices to `.compile(device_assignment=)`: the program "
                                f"was lowered over {placement.mesh}.")
-        _, executable = compile_closed(
+        program, executable = compile_closed(
             self._closed, spec.name, donated=self._donated,
             keep_unused=spec.options.keep_unused, compiler_options=options, placement=placement,
             lowered=self._program if placement.platform == self._platform else None,
         )
+        if program.fitted is not None and placement.platform == self._platform:
+            self._program = program.fitted  # what was lowered first may not have fitted
         return Compiled(spec, self._traced, self._given, executable, self._call)
 
     def cost_analysis(self) -> dict[str, float] | None:

@@ -18,7 +18,7 @@ from pyjx.core.check import check_jaxpr
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.lifetimes import Liveness, device_bytes, machine_of, tiled_bytes
 from pyjx.core.passes.dce import dce
-from pyjx.runtime.budgets import bytes_on
+from pyjx.runtime.budgets import _ORDERS, bytes_on
 from pyjx.runtime.cuts import NEVER, flattened, work_on
 from pyjx.runtime.memory import memory_of
 from pyjx.runtime.recomputing import Search
@@ -279,9 +279,10 @@ def test_donated_weights_are_updated_at_once(apply, x, shape, share):
     free = jax.jit(step, donate_argnums=(0, 1)).lower(ws, ws).compile()
     lowered = jax.jit(step, donate_argnums=(0, 1), memory_budget=int(share * peak(free))).lower(
         ws, ws)
+    assert lowered._program.fit.work == 0
     compiled = lowered.compile()
     assert peak(compiled) <= share * peak(free)
-    assert lowered._program.fit.work == 0
+    assert lowered._program.fit.work == 0 or len(_ORDERS) == 1
     agree(*[fun(*jax.tree.map(jnp.copy, (ws, ws))) for fun in (compiled, free)])
 
 
@@ -526,6 +527,36 @@ def test_products_on_a_tpu_read_and_end_fusions():
     held = held_on_a_tpu(lambda x, w: jnp.cumsum((jnp.tanh(x) * 2.0) @ w + x, 0),
                          ((256, 128), "float32"), ((128, 128), "float32"))
     assert "tanh" not in held and "mul" not in held and held["add"] == 256 * 128 * 4
+
+
+def test_of_what_is_made_of_many_values_on_a_tpu_that_made_of_most_is_in_memory():
+    """Sums of products are, every second one, and those that read them are parts of others."""
+    def fun(x, w):
+        sums = [x := x + jnp.tanh(x @ w) for _ in range(6)]
+        return [s @ w for s in sums]
+
+    live = Liveness(flattened(jax.jit(fun).trace(*[jax.ShapeDtypeStruct(s, "float32") for s in (
+        (256, 128), (128, 128))]).jaxpr).jaxpr, machine_of("tpu"))
+    made = [e.outvars[0] in live.size for e in live.eqns if e.primitive.name == "add"]
+    assert made == [False, True, False, True, False, False]
+
+
+def test_values_that_wait_long_on_a_tpu_leave_the_other_memory():
+    """What is there is there whole: of four values of 256 KiB two fit into 600 KiB."""
+    def fun(x, w):
+        first, second, third = [jnp.cumsum(x @ w * n, 0) for n in (2.0, 3.0, 4.0)]
+        return jnp.cumsum(first, 0) - jnp.cumsum(second, 0) - jnp.cumsum(third, 0)
+
+    flat = flattened(jax.jit(fun).trace(*[jax.ShapeDtypeStruct((256, 256), "float32")] * 2).jaxpr)
+    machine = machine_of("tpu")
+    peaks = [max(Liveness(flat.jaxpr, machine._replace(scratch=scratch, wait=wait)).live) >> 10
+             for scratch, wait in ((0, 0.0), (1 << 30, 1e9), (1 << 30, 0.0), (600 << 10, 1e9))]
+    assert peaks == [1024, 0, 1024, 512]
+
+
+def test_the_profile_leaves_out_what_nothing_reads():
+    traced = jax.jit(lambda x: (jnp.cumsum(x @ x), x.sum())[1]).trace(X[:64])
+    assert traced.memory().peaks[0] == X[:64].nbytes + 4
 
 
 def test_explain_names_the_budget():
