@@ -195,7 +195,7 @@ class Search(Costs):
 
     def _relieved(self, plan: Plan, budget: float, loop: bool) -> Plan:
         """The program where what waits at its highest step, of what is large, is made again for
-        the next part that reads it."""
+        all that comes from the first that reads it on, or only up to the last."""
         live = plan.live
         step, room = live.at_peak, budget - live.fixed
         reads = _next_reads(live, step)
@@ -204,10 +204,14 @@ class Search(Costs):
             return (max(p.live.peak, budget), sum([n - room for n in p.live.live if n > room]),
                     p.cost)
 
-        starts = dict.fromkeys([reads.get(v, 0) for v in live.alive(step)])
-        return min([plan, *[self._cut(plan, (step + 1, start), loop).priced((0.0, price))
-                            for start in [j for j in starts if j > step + 1][:_WAITING]
-                            for price in _RELIEVING]], key=height)
+        waiting = [v for v in live.alive(step) if reads.get(v, 0) > step + 1][:_WAITING]
+        cuts = dict.fromkeys([((step + 1, reads[v]), (0.0, price))
+                              for v in waiting for price in _RELIEVING])
+        cuts.update(dict.fromkeys([((step + 1, start, max(live.last[v], start) + 1),
+                                    (0.0, _RELIEVING[-1], 0.0))
+                                   for v in waiting for start in [reads[v]]]))
+        return min([plan, *[self._cut(plan, starts, loop).priced(prices)
+                            for starts, prices in cuts]], key=height)
 
     def _risen(self, cut: _Cut, budget: float) -> tuple[Plan, float, float]:
         """The program at the first of some prices at which it fits, the price before that, and
@@ -340,6 +344,7 @@ class _Cut:
         self._values = Values(eqns, starts)
         self._known: dict[Any, set[Any]] = {}  # what the last parts compute again, by their prices
         self._variants: dict[Any, Plan] = {}
+        self._programs: dict[Any, Plan] = {}  # the same, by what their parts compute again
         self.parts = len(starts)
         self.loops = any([e.primitive.holder.loops for e in eqns])
         self.most = plan.work + _MOST_OFTEN * sum(
@@ -366,7 +371,6 @@ class _Cut:
 
     def _at(self, prices: tuple[float, ...]) -> Plan:
         plan, eqns = self._plan, list(self._jaxpr.eqns)
-        work, size = self._search.work, self._search.machine.sizes
         done = cut_loops(eqns, self._starts[0], self._jaxpr.outvars, {*self._jaxpr.all_invars},
                           prices[-1], self._search) if self.loops else []
         same = not self.loops or eqns == self._jaxpr.eqns
@@ -374,6 +378,18 @@ class _Cut:
         agains = self._agains(values, eqns, prices, self._known if same else {})
         if same and not any(agains):
             return plan
+        key = tuple(map(frozenset, agains)) if same else prices  # other prices may say the same
+        found = self._programs.get(key)
+        if found is None:
+            found = self._programs[key] = self._program(eqns, values, agains, done, prices)
+        return found
+
+    def _program(self, eqns: Sequence[JaxprEqn], values: Values, agains: Sequence[set[Any]],
+                 done: Sequence[Again], prices: tuple[float, ...]) -> Plan:
+        """The program in which each part computes some values again, and of loops what is `done`
+        already."""
+        plan, work, size = self._plan, self._search.work, self._search.machine.sizes
+        done = list(done)
         late: list[JaxprEqn] = []
         behind: dict[Any, Any] = {}
         for part, again in enumerate(agains):

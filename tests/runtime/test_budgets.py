@@ -368,6 +368,24 @@ def test_what_waits_at_the_highest_step_is_made_again_behind_it():
     agree(jax.jit(jax.core.jaxpr_as_fun(closed))(*args), [fun(*args)])
 
 
+def test_what_waits_is_made_again_for_one_stretch_and_the_rest_stays():
+    """Prices that say the same make one program."""
+    def fun(x, wide):
+        near, far = jnp.tanh(x @ x.T), jnp.sin(jnp.cumsum(x, 0))
+        high = jnp.sort(x @ wide, 0).sum()
+        return high * (near @ near) @ far
+
+    flat = dce(flattened(jax.make_jaxpr(fun)(X, jnp.tile(X[:WIDTH], (1, 32)))))
+    search = Search(machine_of("cpu"), work_on("cpu"))
+    whole = search.plan(flat.jaxpr)
+    lean = search._relieved(whole, whole.live.peak - BATCH * BATCH * 4, False)
+    (starts, prices), = lean.path
+    assert len(starts) == 3 and {e.primitive.name for e, *_ in lean.again} == {
+        "tanh", "transpose", "dot_general"} and whole.live.peak - lean.live.peak == BATCH * BATCH * 4
+    cut = search._cut(whole, starts, False)
+    assert cut.priced((0.0, 2 * prices[1], 0.0)) is cut.priced(prices)
+
+
 @pytest.mark.parametrize("fun", [gradient_of(unrolled), gradient_of(scanned)])
 def test_less_is_kept_where_new_pages_cost_more_than_work(fun):
     flat = dce(flattened(jax.make_jaxpr(fun)(WEIGHTS, X)))
