@@ -205,11 +205,10 @@ class Search(Costs):
                     p.cost)
 
         waiting = [v for v in live.alive(step) if reads.get(v, 0) > step + 1][:_WAITING]
-        cuts = dict.fromkeys([((step + 1, reads[v]), (0.0, price))
-                              for v in waiting for price in _RELIEVING])
-        cuts.update(dict.fromkeys([((step + 1, start, max(live.last[v], start) + 1),
-                                    (0.0, _RELIEVING[-1], 0.0))
-                                   for v in waiting for start in [reads[v]]]))
+        cuts: list[tuple[tuple[int, ...], tuple[float, ...]]] = [
+            ((step + 1, reads[v]), (0.0, price)) for v in waiting for price in _RELIEVING]
+        cuts += [((step + 1, reads[v], max(live.last[v], reads[v]) + 1),
+                  (0.0, _RELIEVING[-1], 0.0)) for v in waiting]
         return min([plan, *[self._cut(plan, starts, loop).priced(prices)
                             for starts, prices in cuts]], key=height)
 
