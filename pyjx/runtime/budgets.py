@@ -28,7 +28,7 @@ from pyjx.runtime import backends, cache
 from pyjx.runtime.compile import compile_lowered
 from pyjx.runtime.cuts import flattened, work_on
 from pyjx.runtime.executable import Executable
-from pyjx.runtime.lower import in_own_operations, lower_closed
+from pyjx.runtime.lower import as_lowered, in_own_operations, lower_closed
 from pyjx.runtime.memory import LiveArray, largest, memory_of, memory_of_device, place_of, table_of
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.recomputing import Plan, Search
@@ -355,9 +355,10 @@ def _drawn(curve: Sequence[int], peak: int, width: int = 64) -> str:
 def profile(closed: ClosedJaxpr, name: str, budget: int | None, donated: Sequence[bool],
             platform: str) -> MemoryProfile:
     """What a program needs, and what it needs within a budget."""
-    closed = dce(in_own_operations(closed, None, platform, True))
+    closed = in_own_operations(closed, None, platform, True)
+    lowered, _ = as_lowered(closed, platform, True, True)
     fit = Fitter(math.inf if budget is None else budget)(
-        closed, closed, name, donated=donated, platform=platform)
+        closed, lowered, name, donated=donated, platform=platform)
     found: dict[tuple[str, str], list[float]] = {}
     for eqn, n, work in fit.plan.again if fit.plan else ():
         row = found.setdefault((eqn.primitive.name, place_of(eqn)), [0, 0, 0.0])

@@ -52,7 +52,7 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
         devices = () if placement is None else placement.devices
         alone = not for_export and len(devices) < 2
         decomposed = in_own_operations(closed, placement, platform, alone)
-        prepared, keeps_barriers = _prepared(decomposed, platform, alone, not for_export)
+        prepared, keeps_barriers = as_lowered(decomposed, platform, alone, not for_export)
 
         def written(prepared: ClosedJaxpr) -> LoweredProgram:
             parts = ONE if placement is None else placement.partitioning(prepared.consts)
@@ -65,7 +65,7 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
             fit = fitted(decomposed, prepared, name, donated=donated, platform=platform,
                          n_devices=len(devices) or 1, text=lambda: written(prepared).text)
             if fit.plan is not None:  # what calls of functions read stays until they end
-                prepared = _prepared(fit.closed, platform, alone, False)[0]
+                prepared = as_lowered(fit.closed, platform, alone, False)[0]
                 keeps_barriers = keeps_barriers or platform == "cpu"
         program = written(prepared)
         program.keeps_barriers, program.fit = keeps_barriers, fit
@@ -96,8 +96,8 @@ def in_own_operations(closed: ClosedJaxpr, placement: Placement | None, platform
         return decompose(physical, platform)
 
 
-def _prepared(decomposed: ClosedJaxpr, platform: str, alone: bool, outline: bool
-              ) -> tuple[ClosedJaxpr, bool]:
+def as_lowered(decomposed: ClosedJaxpr, platform: str, alone: bool, outline: bool
+               ) -> tuple[ClosedJaxpr, bool]:
     """The program as it is lowered, `outline`d or not, and whether its barriers count in loops."""
     mode, keeps_barriers = configuration.outline.value, False
     if alone and platform == "cpu":

@@ -572,9 +572,18 @@ def test_values_that_wait_long_on_a_tpu_leave_the_other_memory():
     assert peaks == [1024, 0, 1024, 512]
 
 
-def test_the_profile_leaves_out_what_nothing_reads():
+def test_the_profile_is_of_what_is_lowered():
+    """Without what nothing reads; layers that are one function are gone when it has returned."""
     traced = jax.jit(lambda x: (jnp.cumsum(x @ x), x.sum())[1]).trace(X[:64])
     assert traced.memory().peaks[0] == X[:64].nbytes + 4
+
+    def deep(ws, x):
+        for w in ws * 4:
+            x = x + jax.nn.gelu(x @ w)
+        return (x**2).mean()
+
+    traced = jax.jit(jax.grad(deep)).trace(WEIGHTS, X)
+    assert traced.memory().peaks[0] == pytest.approx(peak(traced.lower().compile()), rel=0.15)
 
 
 def test_explain_names_the_budget():
