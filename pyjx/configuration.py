@@ -75,6 +75,14 @@ def _checked_count(flag: str, kind: Any, optional: bool, value: Any) -> Any:
     return count
 
 
+def _checked_bytes(least: int, flag: str, kind: Kind, optional: bool, value: object) -> int | None:
+    count: int | None = checked(flag, kind, optional, value)
+    if count is not None and count < least:
+        unbounded = ", or -1 for no bound" if least < 0 else ""
+        raise ValueError(f"{flag} must be a number of bytes, 0 or more{unbounded}; got {value}.")
+    return count
+
+
 def _checked_budget(flag: str, kind: Any, optional: bool, value: Any) -> Any:
     text = checked(flag, kind, optional, value)
     if text is not None:
@@ -498,6 +506,7 @@ _WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
     },
     "each process compiles, or reads the persistent cache.": {
         "jax_share_binary_between_hosts": False,
+        "jax_share_binary_between_hosts_timeout_ms": 1_200_000,
     },
     "constants are arguments of a program, unless they are scalars.": {
         "jax_embedded_constants_max_bytes": 32,
@@ -572,14 +581,14 @@ cache = _on("jax_pyjx_cache", environ="PYJX_CACHE",
 cache_dir = _str("jax_pyjx_cache_dir", default=None, environ="PYJX_CACHE_DIR",
                  help="Directory of that cache; None for the one of the user's platform.")
 cache_max_bytes = _int("jax_pyjx_cache_max_bytes", default=2 << 30,
-                       environ="PYJX_CACHE_MAX_BYTES",
+                       check=partial(_checked_bytes, 0), environ="PYJX_CACHE_MAX_BYTES",
                        help="Size beyond which the oldest programs are removed.")
 compile_in_child = _off("jax_pyjx_compile_in_child", environ="PYJX_COMPILE_IN_CHILD",
                         help="Each program is compiled in a process of its own first, so that a "
                              "compiler that aborts is an error.")
 
 programs_max_bytes = _int("jax_pyjx_programs_max_bytes", default=4 << 30,
-                          environ="PYJX_PROGRAMS_MAX_BYTES",
+                          check=partial(_checked_bytes, -1), environ="PYJX_PROGRAMS_MAX_BYTES",
                           help="Memory of compiled programs beyond which the oldest ones go; -1 "
                                "for no bound.")
 

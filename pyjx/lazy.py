@@ -127,12 +127,13 @@ guard(FilledModule)
 
 def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
     """`__dir__` for a module that is no package: its public names, and not what it imports. Called
-    at the end of it, when they are there.
+    at the end of it, when they are there; other names of JAX's are refused from then on.
 
     >>> directory("pyjx.lazy", ["attach"])()[-1]
     'attach'
     """
     own = own_dictionary(sys.modules[module])
+    own.setdefault("__getattr__", refuse(module))
     for name in names:
         guard(own.get(name))
     guard_classes(module, own)

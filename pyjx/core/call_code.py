@@ -13,8 +13,9 @@ from dis import Instruction, get_instructions, hasjrel, stack_effect
 from inspect import Parameter, Signature, signature, unwrap
 from itertools import takewhile
 from operator import is_
-from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
-from typing import Any, NamedTuple
+from types import CellType, CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from typing import Any, NamedTuple, get_origin
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
@@ -81,6 +82,13 @@ def _given_further(frame: FrameType) -> tuple[Sequence[Any], Mapping[str, Any]]:
             known.get(code.co_varnames[n + star], {}) if stars else {})
 
 
+def leaves_of(tree: Any) -> list[tuple[tuple[Any, ...], Any]]:
+    """The leaves of what the user gave, with their paths; a warning would be of no tree of his."""
+    with catch_warnings():
+        simplefilter("ignore")
+        return tree_flatten_with_path(tree)[0]
+
+
 def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     """The public functions that an error leaves, or the user's that they were to call with what
     came, and the leaves of what each was given, by paths such as `params['w']`."""
@@ -101,11 +109,11 @@ def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
                 given = signature(users).bind(*args, **kwargs).arguments
                 yield f"{plain.__name__} at {place_of(own)}", [
                     (p + keystr(path), x) for p, value in given.items()
-                    for path, x in tree_flatten_with_path(value)[0]]
+                    for path, x in leaves_of(value)]
         elif is_guarded(code) and (name := public_name(function_of(tb.tb_frame))):
             n, star = code.co_argcount + code.co_kwonlyargcount, code.co_flags >> 2 & 1
             yield name, [(p + keystr(path), x) for i, p in enumerate(code.co_varnames[:n + star])
-                         for path, x in tree_flatten_with_path(known.get(p))[0] if path[i == n:]]
+                         for path, x in leaves_of(known.get(p)) if path[i == n:]]
 
 
 def public_name(fun: Any) -> str | None:
@@ -152,6 +160,11 @@ def call_in(frame: FrameType) -> Call | None:
     maker, owner = frame.f_globals.get(owner), owner.removeprefix("_")
     if not (inner and isinstance(maker, FunctionType) and is_listed(owner)):
         return None
+    made = maker.__globals__.get(str(maker.__annotations__.get("return")))
+    if get_origin(made) is tuple:  # of functions, which are called by their own names
+        cells = tuple([CellType() for _ in code.co_freevars])
+        parameters = dict(signature(FunctionType(code, {}, closure=cells)).parameters)
+        return Call(inner, code, {}, parameters, *_given_to(parameters, frame))
     of_both = {**dict.fromkeys(code.co_varnames[:code.co_argcount]), **{
         p.name: p.default for p in signature(maker).parameters.values()}}
     given = {p: known[p] for p, default in of_both.items() if known.get(p) is not default}

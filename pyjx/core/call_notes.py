@@ -22,6 +22,7 @@ from pyjx.core.call_code import (
     function_of,
     is_listed,
     is_primitive,
+    leaves_of,
     operands,
     public_name,
     written,
@@ -29,7 +30,7 @@ from pyjx.core.call_code import (
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import aliases, in_short, shortened, shortened_text
 from pyjx.guards import is_guarded
-from pyjx.tree_util import keystr, tree_flatten_with_path
+from pyjx.tree_util import keystr
 
 _NOTE = "The call was"
 _LONGEST = 600  # characters of its arguments
@@ -244,7 +245,7 @@ def _told_of_position(text: str, position: re.Match[str], call: Call, tbs: Seque
     refused = tbs[-1].tb_frame.f_locals.get("x")
     body = [tb.tb_frame.f_locals.get(name) for tb in tbs if tb.tb_frame.f_code is call.code]
     path = next((keystr(path) for tree in (value, *body)
-                 for path, x in tree_flatten_with_path(tree)[0] if path and x is refused), "")
+                 for path, x in leaves_of(tree) if path and x is refused), "")
     if type(value) in (list, tuple) and str(type(value)) not in text:  # a part of it
         return f"{before}{position[1]}. That is {name}{path or f'[{position[1]}]'}{after}"
     return f"{before}{list(call.given).index(name)}. That is {name}{path}{after}"
@@ -330,6 +331,8 @@ _PART = re.compile(r"(\w+)(?:\[(\w*).*?\])?(?: \| |$)")  # of a type: its name, 
 def _wanted(annotation: Any, value: Any) -> str:
     """What an argument must be, by its annotation; that it cannot be this where it is that."""
     words: dict[str, None] = {}
+    if annotation is None:
+        return "cannot be "
     for base, elements in _PART.findall(str(annotation)):
         named, kinds = _TYPES.get(base, (f"a{'n' * (base[0] in 'AEIO')} {base}", ()))
         if base not in _TYPES and not is_listed(base):  # another name of types

@@ -425,6 +425,8 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         if type(dtype) is int and fun_name in ("zeros", "ones", "empty"):
             where += (". If it is a dimension, give the shape as one tuple, as in "
                       f"{fun_name}((2, {dtype}))")
+        elif fun_name == "view":
+            where += f". A shape is for x.reshape({shortened(dtype)})"
         elif type(dtype) is int and fun_name:
             where += (f". {fun_name} takes a dtype there, such as 'float32'; give what else it "
                       "takes by keyword, and a shape as one tuple")

@@ -6,6 +6,7 @@ import enum
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ContextDecorator
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
@@ -263,7 +264,7 @@ def _new_abstract(cls: Any, sizes: Shape, names: tuple[Any, ...], types: tuple[A
 # -- with devices ----------------------------------------------------------------------------------
 
 
-class Mesh(_Axes):
+class Mesh(_Axes, ContextDecorator):
     """An array of devices whose axes have names.
 
     As a context it is the mesh of the specs of `with_sharding_constraint` in its body, and of

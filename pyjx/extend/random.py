@@ -10,7 +10,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.lax.random_bits import bits_apart_p, threefry2x32_p
-from pyjx.lazy import directory, refuse
+from pyjx.lazy import directory
 from pyjx.random.implementations import PRNGImpl, PRNGSpec, rbg, threefry2x32, unsafe_rbg
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "threefry_2x32", "threefry_prng_impl", "unsafe_rbg_prng_impl",
 ]
 
-__getattr__ = refuse(__name__)
 
 threefry_prng_impl = threefry2x32
 rbg_prng_impl = rbg

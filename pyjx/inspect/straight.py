@@ -15,6 +15,7 @@ from pyjx.core.name_stack import NameStack, Transform, empty_name_stack
 from pyjx.core.passes.dce import dce, without_effects
 from pyjx.core.references import Ref
 from pyjx.core.source_info import SourceInfo
+from pyjx.core.value_texts import shortened
 from pyjx.runtime.dispatch import pure
 from pyjx.runtime.jit import jit, spec_of
 from pyjx.runtime.signature import parameters_of
@@ -22,7 +23,9 @@ from pyjx.runtime.signature import parameters_of
 
 def check_keywords(name: str, fun: Callable[..., Any], kwargs: dict[str, Any], *own: str) -> None:
     """Raise TypeError for a keyword that neither `inspect`'s function nor the one that it is called
-    with has."""
+    with has, and for what is no function."""
+    if not callable(fun):
+        raise TypeError(f"inspect.{name}: fun must be a function, got {shortened(fun)}.")
     parameters = parameters_of(fun)
     known = [] if parameters is None else [*own, *parameters.every]
     for key in kwargs if parameters is not None and parameters.keywords is None else ():

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
+from opcode import opmap
 from operator import attrgetter
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -94,10 +95,14 @@ def hint(package: str, name: str) -> str:
     return f". Use {instead}." if instead else ""
 
 
-def lacking(module: str, name: str) -> AttributeError:
+def lacking(module: str, name: str) -> AttributeError | ImportError:
     """The error of a name that a module has not. Where that says what to use, Python is not to
-    guess another name. `import` that asks hears nothing: it goes on to look for a module."""
-    said = "" if _imports(sys._getframe(2)) else hint(module, name)
+    guess another name. `import` that asks hears nothing: it goes on to look for a module, if this
+    is a package; if not, `from` would pass over an AttributeError."""
+    frame = sys._getframe(2)
+    said = "" if _imports(frame) else hint(module, name)
+    if said and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]:
+        return ImportError(f"cannot import {name!r} from {module!r}{said}")
     error = AttributeError(f"module {module!r} has no attribute {name!r}{said}")
     if said:
         error.name = ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import warnings
 from collections.abc import Callable, Collection, Sequence
 from types import FunctionType
 from typing import Any, NoReturn, TypeVar, overload
@@ -32,6 +33,9 @@ from pyjx.runtime.signature import argument_sets
 from pyjx.runtime.transfers import array_for
 
 call_notes = deferred("pyjx.core.call_notes")  # for errors alone
+
+# Lists of operands go through C++ as trees, which those who call with them need not know.
+warnings.filterwarnings("ignore", "Python iterable type", DeprecationWarning, __name__)
 
 # -- operands --------------------------------------------------------------------------------------
 

@@ -30,6 +30,15 @@ def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Calla
     of one such array for each, which are then reduced by `join`."""
     check_arraylike(name, data, segment_ids)
     data, ids = as_operand(data), as_operand(segment_ids)
+    aval, of_ids = get_aval(data), get_aval(ids)
+    if not dtypes.issubdtype(of_ids.dtype, np.integer) and of_ids.dtype != np.bool_:
+        raise TypeError(f"{name}: segment_ids must be integers, got {of_ids}. Make them such: "
+                        "segment_ids.astype(int).")
+    rows = (*of_ids.shape, *aval.shape[1:])
+    if of_ids.dtype != np.bool_ and any([
+            n not in (1, size) for n, size in zip(aval.shape[::-1], rows[::-1], strict=False)]):
+        raise ValueError(f"{name}: segment_ids must have the number of each row of data, along its "
+                         f"first axis; got data {aval} and segment_ids {of_ids}.")
     if num_segments is None:
         last = concrete_or_error(None, reductions.max(ids), f"`num_segments` of {name}")
         num_segments = int(last) + 1
@@ -37,7 +46,6 @@ def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Calla
         None, num_segments, f"{name}() `num_segments` argument."))
     if count < 0:
         raise ValueError(f"{name}: num_segments must be non-negative.")
-    aval = get_aval(data)
     shape, start = (count, *aval.shape[1:]), identity(aval.dtype)
     options = {**options, "wrap_negative_indices": False}
     target = options.pop("out_sharding")

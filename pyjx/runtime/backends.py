@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pyjx import configuration as config
@@ -23,8 +24,10 @@ from pyjx.core import avals
 from pyjx.core.bounded import kept
 from pyjx.core.frames import warn
 from pyjx.core.records import Record
+from pyjx.lazy import deferred
 from pyjx.runtime.processes import group
 
+difflib = deferred("difflib")  # slow to load, and for errors alone
 Client = jaxlib_api.Client
 Device = jaxlib_api.Device
 
@@ -222,8 +225,19 @@ def _device_count_of_xla_flags() -> int | None:
     flag = "--xla_force_host_platform_device_count="
     for word in reversed(os.environ.get("XLA_FLAGS", "").split()):
         if word.startswith(flag):
-            return int(word.removeprefix(flag))
+            return _number(word.removeprefix(flag), f"{flag[:-1]} of XLA_FLAGS", least=1)
     return None
+
+
+def _number(text: str, where: str, kind: type[int | float] = int, least: int = 0) -> Any:
+    """The number that a part of the environment says."""
+    with suppress(ValueError):
+        number = kind(text)
+        if number >= least:
+            return number
+    article = "an integer" if kind is int else "a number"
+    raise ValueError(f"{where} must be {article}, {least} or more, got {text!r}. Correct it, or "
+                     "leave it out")
 
 
 def _gpu_options(platform: str) -> dict[str, Any]:
@@ -241,14 +255,15 @@ def _gpu_options(platform: str) -> dict[str, Any]:
     preallocate = env.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false").lower()
     options["preallocate"] = preallocate in ("1", "t", "true", "y", "yes", "on")
     if env.get("XLA_PYTHON_CLIENT_MEM_FRACTION"):
-        options["memory_fraction"] = float(env["XLA_PYTHON_CLIENT_MEM_FRACTION"])
+        name = "XLA_PYTHON_CLIENT_MEM_FRACTION"
+        options["memory_fraction"] = _number(env[name], name, float)
     if env.get("XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"):
-        size = int(env["XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"])
-        options["collective_memory_size"] = size << 20
-    visible = (config.rocm_visible_devices if platform == "rocm"
-               else config.cuda_visible_devices).value
-    if visible and visible != "all":
-        options["visible_devices"] = [int(i) for i in visible.split(",")]
+        name = "XLA_PYTHON_CLIENT_COLLECTIVE_MEM_SIZE_MB"
+        options["collective_memory_size"] = _number(env[name], name) << 20
+    devices = config.rocm_visible_devices if platform == "rocm" else config.cuda_visible_devices
+    if devices.value and devices.value != "all":
+        options["visible_devices"] = [
+            _number(i, f"Each part of {devices.flag}") for i in devices.value.split(",")]
     if group.client is not None:
         options["node_id"] = group.process_id
         options["num_nodes"] = group.num_processes
@@ -258,7 +273,8 @@ def _gpu_options(platform: str) -> dict[str, Any]:
     if topology or config.mock_num_gpu_processes.value:  # a client that has no GPUs but says so
         if topology:  # slices x hosts x GPUs of each
             options["mock_gpu_topology"] = topology
-            options["num_nodes"] = math.prod([int(n) for n in topology.split("x")[:2]])
+            options["num_nodes"] = math.prod([
+                _number(n, "Each part of jax_mock_gpu_topology") for n in topology.split("x")[:2]])
         else:
             options["num_nodes"] = config.mock_num_gpu_processes.value
         options["enable_mock_nccl"] = True
@@ -297,7 +313,9 @@ def _start(platform: str, explicit: bool) -> Any:
         else:
             plugin = next((p for p in _PLUGINS if p.platform == platform), None)
             if plugin is None:
-                _failures[platform] = "pyjx knows no such platform"
+                close = difflib.get_close_matches(platform, known_platforms(), 1)
+                _failures[platform] = "pyjx knows no such platform" + (
+                    f"; did you mean {close[0]!r}?" if close else "")
                 return None
             if _library(plugin) is None:
                 _failures[platform] = f"its plugin ({plugin.libraries[0]}) is not installed"
@@ -312,6 +330,8 @@ def _start(platform: str, explicit: bool) -> Any:
     except (RuntimeError, OSError) as error:
         _failures[platform] = f"it failed to start: {error}"
         return None
+    except Exception as error:  # of a variable, or of a flag: no argument of who needs the backend
+        raise RuntimeError(f"Unable to initialize backend '{platform}': {error}.") from None
     _failures.pop(platform, None)
     _clients[platform] = client
     return client

@@ -29,7 +29,12 @@ def dump(closed: ClosedJaxpr, program: LoweredProgram, name: str) -> None:
     """
     modes = [mode.strip() for mode in configuration.dump_ir_modes.value.split(",")]
     folder = os.path.expanduser(configuration.dump_ir_to.value)
-    os.makedirs(folder, exist_ok=True)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            error.errno, f"{error.strerror}. jax_dump_ir_to, or JAX_DUMP_IR_TO in the environment, "
+            "must name a folder that can be written, or '' for none", folder) from None
     safe = re.sub(r"[^\w.)( -]", "", name)
     if "stablehlo" in modes:
         with_places = configuration.include_debug_info_in_dumps.value

@@ -43,7 +43,7 @@ from pyjx.guards import guard
 from pyjx.interning import missing
 from pyjx.lazy import deferred
 from pyjx.monitoring import record_event, timed
-from pyjx.runtime import backends, dispatch, ledger, programs, requests, signature
+from pyjx.runtime import dispatch, ledger, programs, requests, signature
 from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.ledger import TracedInfo, Traces
 from pyjx.runtime.placement import NO_REQUEST, Request
@@ -547,12 +547,7 @@ def jit(  # type: ignore[misc]
     static = signature.argument_sets(fun, static_argnums, static_argnames)
     donated = signature.argument_sets(fun, donate_argnums, donate_argnames, "donate")
     signature.check_disjoint(static, donated)
-    if backend is not None:
-        if device is not None:
-            raise ValueError("can't specify both a device and a backend for jit, got "
-                             f"device={device} and backend={backend}. A device is of a backend.")
-        device = backends.local_devices(backend=backend)[0]
-    requests.check_device(device)
+    device = requests.checked_device(device, backend)
     ins = outs = None
     if in_shardings is not None or out_shardings is not None:
         if device is not None:

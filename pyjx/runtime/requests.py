@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyjx import configuration, tree_util
+from pyjx.core.frames import warn
 from pyjx.core.layouts import Format, ShardingLike
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
+from pyjx.runtime import backends
 from pyjx.runtime.placement import Layouts, Request, Shardings
 from pyjx.runtime.resharding import check_no_layout, lying, resolved
 from pyjx.runtime.sharding import Sharding
@@ -77,10 +79,21 @@ def _checked(sharding: ShardingLike, what: str) -> Any:
                     f"None, but got {sharding!r}. A Sharding will do, too.")
 
 
-def check_device(device: object) -> None:
-    """Raise TypeError unless `jit` can run on it; None stands for the default one."""
-    if not (device is None or isinstance(device, Sharding) or hasattr(device, "platform")):
+def checked_device(device: Any, backend: str | None) -> Any:
+    """What `jit` is to run on, which raises TypeError unless it can; None for the default one."""
+    if device is None and backend is None:
+        return None
+    if device is None:
+        device = backends.local_devices(backend=backend)[0]
+    elif backend is not None:
+        raise ValueError("can't specify both a device and a backend for jit, got "
+                         f"device={device} and backend={backend}. A device is of a backend.")
+    if not (isinstance(device, Sharding) or hasattr(device, "platform")):
         raise TypeError(f"jit: device must be a jax.Device or a sharding, got {device!r}")
+    warn("backend and device argument on jit is deprecated. You can use `jax.device_put(..., "
+         "jax.local_devices(backend=\"cpu\")[0])` on the inputs to the jitted function to get the "
+         "same behavior.", DeprecationWarning)
+    return device
 
 
 def asked(shardings: Any, what: str) -> Asked | None:

@@ -21,7 +21,8 @@ from pyjx.lazy import deferred
 advice = deferred("pyjx.core.advice")  # for errors alone
 inspect = deferred("inspect")  # slow to load, and seldom needed
 
-_VARIADIC, _VARIADIC_KEYWORDS, _GENERATOR = 0x04, 0x08, 0x20  # flags of code objects
+# Flags of code objects.
+_VARIADIC, _VARIADIC_KEYWORDS, _GENERATOR, _ASYNC = 0x04, 0x08, 0x20, 0x80 | 0x200
 
 
 class Parameters(Record):
@@ -212,6 +213,9 @@ def check_jittable(fun: Callable[..., Any]) -> None:
     code = plain_code(fun)
     if code is not None and code.co_flags & _GENERATOR:
         raise TypeError(f"Expected a function, got a generator function: {fun}")
+    if code is not None and code.co_flags & _ASYNC:
+        raise TypeError(f"Expected a function, got an async function: {fun}. What is traced cannot "
+                        "wait: await what it needs outside, and pass that.")
 
 
 # -- names of leaves, for messages -----------------------------------------------------------------

@@ -143,6 +143,12 @@ class Traced(_Stage):
     def effects(self) -> Any:
         return self._traced.closed.effects
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function computes, by its jaxpr, of arguments in the place of those that it was
+        traced for; static ones are left out."""
+        consts, fun = self.closure_convert()
+        return fun(consts, *args, **kwargs)
+
     def closure_convert(self) -> tuple[list[Any], Callable[..., Any]]:
         """`(consts, fun)`: the values that the function captured, and a function without any.
 

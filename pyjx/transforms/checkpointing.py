@@ -69,9 +69,18 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
     return policy
 
 
+def _names(names: Iterable[str]) -> frozenset[str]:
+    """The names as a policy asks for them."""
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError("A policy takes names as strings, as in save_only_these_names('a', "
+                            f"'b') or names_which_can_be_saved=['a', 'b']; got {name!r}.")
+    return frozenset(names)
+
+
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
     """Save all values but those that `checkpoint_name` gives one of these names."""
-    names = frozenset(names_not_to_save)
+    names = _names(names_not_to_save)
 
     def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
         return prim is not name_p or params["name"] not in names
@@ -81,7 +90,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
     """Save the values that `checkpoint_name` gives any name but these, and no others."""
-    names = frozenset(names_not_to_save)
+    names = _names(names_not_to_save)
 
     def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
         return prim is name_p and params["name"] not in names
@@ -100,7 +109,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     f32[] from the argument x
     f32[] named 'wave' from ...
     """
-    names = frozenset(names_which_can_be_saved)
+    names = _names(names_which_can_be_saved)
 
     def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
         return prim is name_p and params["name"] in names
@@ -108,7 +117,6 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     return policy
 
 
-@guard
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """Save what either of two policies saves."""
     for given in (policy_1, policy_2):
@@ -138,7 +146,7 @@ def save_and_offload_only_these_names(
     Raises:
       ValueError: a name is among both.
     """
-    saved, offloaded = set(names_which_can_be_saved), set(names_which_can_be_offloaded)
+    saved, offloaded = _names(names_which_can_be_saved), _names(names_which_can_be_offloaded)
     if saved & offloaded:
         raise ValueError(
             "The names should be exclusive and should not intersect in `names_which_can_be_saved` "
@@ -160,6 +168,8 @@ def save_and_offload_only_these_names(
 MAKERS = (offload_dot_with_no_batch_dims, save_anything_except_these_names,
           save_any_names_but_these, save_only_these_names, save_from_both_policies,
           save_and_offload_only_these_names)
+for _maker in MAKERS:
+    guard(_maker)
 
 checkpoint_policies = SimpleNamespace(
     **{policy.__name__: policy for policy in (

@@ -216,8 +216,8 @@ def vmap(
                     if not sum_match:
                         _raise_batched(flat.out_tree, i, d, axis_name)
                     outs[i], out_dims[i] = outs[i].sum(d), None
-            outs = [x if d == w else _placed(x, d, w, axis)
-                    for x, d, w in zip(outs, out_dims, wanted, strict=True)]
+            outs = [x if d == w else _placed(x, d, w, axis, flat.out_tree, i)
+                    for i, (x, d, w) in enumerate(zip(outs, out_dims, wanted, strict=True))]
         return flat.unflatten(outs)
 
     return wraps(fun, vmap_f, _DOC)
@@ -412,7 +412,8 @@ class _MappedFun(FlatFun):
                 if not sum_match:
                     _raise_batched(self.out_tree, i, dim, trace.axis.name)
                 return val.sum(dim)
-            return val if dim == wanted else _placed(val, dim, wanted, trace.axis)
+            return val if dim == wanted else _placed(
+                val, dim, wanted, trace.axis, self.out_tree, i)
 
         wanted = _out_dims(out_axes, self.out_tree, len(outs))
         return [all_examples(x, w, partial(place, i), trace.axis.size) if is_vmappable(x) else x
@@ -433,8 +434,8 @@ class _Leaf:
     """Stands for an array in messages about the structure of the output."""
 
 
-def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis) -> Any:
-    """A batched output with its batch axis where `out_axes` says."""
+def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis, tree: TreeDef, i: int) -> Any:
+    """A batched output, the i-th of a tree, with its batch axis where `out_axes` says."""
     if is_vmappable(x):  # it is already
         return x
     if (kind := get_aval(x)).is_high:
@@ -449,7 +450,8 @@ def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis) -> Any:
     ndim = len(get_aval(x).shape) + (dim is None)
     if not -ndim <= wanted < ndim:
         raise ValueError(f"vmap out_axes: axis {wanted} is out of bounds for array of dimension "
-                         f"{ndim}, which is what an output has with its batch axis")
+                         f"{ndim}, which is what the output{leaf_paths(tree)[i]} has with its "
+                         "batch axis")
     return match_axis(x, dim, wanted + ndim if wanted < 0 else wanted, axis)
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pyjx import configuration
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.trace import collector_paused
+from pyjx.core.value_texts import shortened
 from pyjx.runtime.jit import jit
 from pyjx.viewer import hlo as hlo_forms
 from pyjx.viewer import stablehlo as stablehlo_forms
@@ -376,6 +377,8 @@ def show(fun: Callable[..., Any], *args: Any, optimised: bool = True, height: in
     >>> view.html[:15]
     '<!doctype html>'
     """
+    if not callable(fun):
+        raise TypeError(f"show: fun must be a function, got {shortened(fun)}.")
     function = fun if hasattr(fun, "trace") else jit(fun)
     traced = function.trace(*args, **kwargs)
     lowered = traced.lower()

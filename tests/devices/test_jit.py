@@ -10,6 +10,8 @@ from pyjx.lax import with_sharding_constraint
 from pyjx.sharding import AbstractMesh, AxisType, NamedSharding, SingleDeviceSharding
 from pyjx.sharding import PartitionSpec as P
 
+pytestmark = pytest.mark.filterwarnings("ignore:backend and device", "ignore:jax.experimental.pjit")
+
 
 @pytest.fixture
 def rows(mesh):

@@ -12,6 +12,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 from typing import Any
 
 import emit_hlo
@@ -222,7 +223,9 @@ def _function(options: Options) -> tuple[Any, str]:
         assert options.target is not None
         function, name = targets.load_function(options.target), options.target
     if not callable(function):
-        raise CommandError(f"{name!r} is of type {type(function).__name__}, not a function.")
+        kind = "a module" if isinstance(function, ModuleType) else (
+            f"of type {type(function).__name__}")
+        raise CommandError(f"{name!r} is {kind}, not a function.")
     if type(function) is type:  # those of numbers, which convert, have a type of their own
         methods = [f"{name}.{n}" for n, m in vars(function).items()
                    if callable(m) and (n[0] != "_" or n == "__call__")]

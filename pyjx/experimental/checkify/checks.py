@@ -497,12 +497,16 @@ def _not_functionalized(*operands: Any, debug: bool, **params: Any) -> list[Any]
         call_for_debugging(lambda *values: _impl(*values, debug=False, **params), operands,
                            ordered=False, partitioned=False)
         return []
+    if isinstance(params["text"], ErrorText):
+        raise ValueError(
+            "The error of a checked function cannot be raised within one that is compiled. Check "
+            "the compiled one: jax.debug.bounds_check(jax.jit(f)), in this order; or, around "
+            "checkify.check_error, error, out = jax.jit(checkify.checkify(f))(x).")
     raise ValueError(
         "Cannot abstractly evaluate a checkify.check which was not functionalized. This probably "
         "means you tried to stage (jit/scan/pmap/...) a `check` without functionalizing it through "
         "`checkify.checkify`. Wrap the function that is compiled, as in "
-        "error, out = jax.jit(checkify.checkify(f))(x); error.throw() raises what failed. Of "
-        "indices: jax.debug.bounds_check(jax.jit(f)), in this order.")
+        "error, out = jax.jit(checkify.checkify(f))(x); error.throw() raises what failed.")
 
 
 check_p: Primitive = register(Primitive(
