@@ -140,6 +140,8 @@ def test_other_contexts_need_an_argument() -> None:
 @pytest.mark.parametrize(("name", "value", "message"), [
     ("jax_default_matmul_precision", "foo", r"new enum value must be None or in \['default'"),
     ("jax_numpy_rank_promotion", None, r"new enum value must be in \['allow', 'warn', 'raise'\]"),
+    ("jax_pyjx_cache_max_bytes", -1, "must be a number of bytes, 0 or more; got -1"),
+    ("jax_pyjx_programs_max_bytes", -7, "0 or more, or -1 for no bound; got -7"),
     ("jax_num_cpu_devices", "a", "new int config value must be None or of type int, got a"),
     ("jax_compilation_cache_max_size", 1.5, "must be None or of type int, got 1.5"),
     ("jax_persistent_cache_min_compile_time_secs", "x", "must be None or of type float"),

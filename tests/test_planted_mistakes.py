@@ -19,6 +19,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, nn, random
 from pyjx.core.frames import is_internal
+from pyjx.example_libraries import stax
 from pyjx.experimental import pallas
 from pyjx.experimental.jet import jet
 
@@ -27,6 +28,12 @@ X, V, AT = jnp.ones((4, 4)), jnp.arange(4.0), jnp.arange(4)
 KEY = random.key(0)
 LIKE = jax.ShapeDtypeStruct((4,), np.float32)
 linalg, signal, stats = jax.scipy.linalg, jax.scipy.signal, jax.scipy.stats
+init, apply = stax.serial(stax.Dense(3), stax.Relu)
+PARAMS = init(KEY, (-1, 8))[1]
+
+
+async def waiting(x: Any) -> Any:
+    return x
 
 
 def mistake(call: Callable[[], Any]) -> str:
@@ -432,6 +439,27 @@ def test_what_inner_functions_and_python_refuse_is_told_of_the_argument(
      "Add the start to as many numbers: 2.5 + jnp.arange(n - 2)."),
     (lambda: jax.checkpoint_policies.save_from_both_policies(3, 4), "policy must be a function"),
     (lambda: lax.fori_loop(0, AT, lambda i, c: c, 0.0), "fori_loop: upper must be a scalar"),
+    (lambda: jax.ops.segment_sum(V, AT[:3], 3), "segment_sum: segment_ids must have the number of "
+     "each row of data, along its first axis; got data float32[4] and segment_ids int32[3]"),
+    (lambda: jax.ops.segment_max(V, AT.reshape(2, 2)), "segment_max: segment_ids must have the nu"),
+    (lambda: jax.ops.segment_prod(V, V, 4), "segment_prod: segment_ids must be integers, got f"),
+    (lambda: jax.vmap(lambda x: (x, {"a": x.sum()}), out_axes=(0, 1))(X), "the output[1]['a'] has"),
+    (lambda: jax.inspect.find(V), "inspect.find: fun must be a function, got Array"),
+    (lambda: jax.viewer.show(V), "show: fun must be a function, got Array"),
+    (lambda: jax.jit(jax.debug.bounds_check(lambda x: x[5]))(V), "that is compiled. Check the "
+     "compiled one: jax.debug.bounds_check(jax.jit(f)), in this order"),
+    (lambda: V.view((2, 2)), "A shape is for x.reshape((2, 2))"),
+    (lambda: apply(PARAMS, jnp.ones((2, 7))), "apply: axis 1 of the first operand"),
+    (lambda: apply(PARAMS, jnp.ones((2, 7))), "The call was apply(params=[("),
+    (lambda: init(KEY, 3), "init: input_shape cannot be 3"),
+    *[(lambda f=f: f(waiting), "got an async function") for f in (jax.jit, jax.grad, jax.vmap)],
+    *[(lambda f=f: f(["a"]), "A policy takes names as strings, as in save_only_these_names('a', '")
+      for f in (jax.checkpoint_policies.save_only_these_names,
+                jax.checkpoint_policies.save_any_names_but_these,
+                jax.checkpoint_policies.save_anything_except_these_names)],
+    (lambda: jax.checkpoint_policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=3, names_which_can_be_offloaded=[], offload_src="device",
+        offload_dst="pinned_host"), "names_which_can_be_saved cannot be 3"),
 ])
 def test_the_argument_that_is_wrong_is_named_and_cured(call: Any, words: str) -> None:
     assert words in mistake(call)

@@ -486,6 +486,7 @@ def test_help_loads_nothing():
     (("pyjx.tools.jax_to_ir:jax_to_tf",), "has no function 'jax_to_tf': it is not there yet."),
     (("MODEL:affine", "key<fly>[2]"), "there is no dtype 'key<fly>'"),
     (("MODEL:CONSTANT",), "is of type int, not a function"),
+    (("MODEL:jnp",), "is a module, not a function"),
     (("MODEL:affine", "f99[2]"), "there is no dtype 'f99'"),
     (("MODEL:loss", "f32[4,3]"), "missing a required argument: 'x'"),
     (("MODEL:affine", "y=f32[2]"), "missing a required argument: 'x'"),

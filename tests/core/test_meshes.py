@@ -305,3 +305,14 @@ def test_a_mesh_is_called_with_sizes_and_names():
 def test_names_of_axes_are_a_sequence():
     with pytest.raises(TypeError, match="axis_names must be a sequence of names, got 3"):
         jax.sharding.Mesh(jax.devices()[:1], 3)
+
+
+def test_a_mesh_decorates_functions():
+    mesh = Mesh(np.array(jax.devices()[:1]), ("a",))
+
+    @mesh
+    def inside():
+        return jax.lax.with_sharding_constraint(np.ones(2), P("a")).sharding.mesh
+
+    with pytest.warns(DeprecationWarning, match="`with mesh:` context manager"):
+        assert inside() == mesh

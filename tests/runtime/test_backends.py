@@ -47,6 +47,21 @@ def test_number_of_cpu_devices(run_python, environment):
     assert run_python(COUNT, **environment).startswith("3 ")
 
 
+@pytest.mark.parametrize("call", ["jnp.ones(3)", "jax.random.key(0)", "jax.devices()",
+                                  "jax.jit(lambda x: x)(1.0)"])
+@pytest.mark.parametrize(("variable", "value", "words"), [
+    *[("XLA_FLAGS", f"--xla_force_host_platform_device_count={count}",
+       f"--xla_force_host_platform_device_count of XLA_FLAGS must be an integer, 1 or more, got "
+       f"'{count}'") for count in ("x", "-1", "0", "")],
+    ("JAX_PLATFORMS", "cpuu", "pyjx knows no such platform; did you mean 'cpu'?"),
+])
+def test_no_argument_is_blamed_where_a_backend_does_not_start(
+        run_python, call, variable, value, words):
+    out = run_python(f"import pyjx as jax, pyjx.numpy as jnp\ntry: {call}\n"
+                     "except RuntimeError as error: print(error)", **{variable: value})
+    assert out.startswith("Unable to initialize backend 'cpu") and words in out
+
+
 def test_platforms_flag(run_python):
     assert run_python(COUNT, JAX_PLATFORMS="cpu") == "1 {}\n"
     out = run_python(
@@ -63,6 +78,9 @@ def test_gpu_memory_is_not_preallocated(monkeypatch):
     assert backends._gpu_options("cuda")["preallocate"] is True
     monkeypatch.setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", ".5")
     assert backends._gpu_options("cuda")["memory_fraction"] == 0.5
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", "half")
+    with pytest.raises(ValueError, match="CLIENT_MEM_FRACTION must be a number, 0 or more, got"):
+        backends._gpu_options("cuda")
     monkeypatch.setenv("XLA_PYTHON_CLIENT_ALLOCATOR", "nothing")
     with pytest.raises(ValueError, match="XLA_PYTHON_CLIENT_ALLOCATOR must be one of"):
         backends._gpu_options("cuda")

@@ -108,6 +108,7 @@ def test_results_are_committed_if_an_argument_is():
 def test_several_devices(run_python):
     """Arguments committed to a device run there; the default device's context; errors."""
     print(run_python("""
+import warnings
 import numpy as np
 import pyjx as jax, pyjx.numpy as jnp
 jax.config.update("jax_num_cpu_devices", 3)
@@ -124,7 +125,8 @@ for _ in range(3):
         assert (jnp.ones(3) * 2).devices() == {c}
         assert f(on_b, 1.0).devices() == {b}
     assert jnp.ones(3).devices() == {a}
-assert jax.jit(lambda x: x + 1, device=c)(1.0).devices() == {c}
+with warnings.catch_warnings(action="ignore"):  # of a deprecation
+    assert jax.jit(lambda x: x + 1, device=c)(1.0).devices() == {c}
 constant = jax.device_put(np.ones(100, "f4"), b)
 g = jax.jit(lambda x: constant.sum() + x)
 for _ in range(2):

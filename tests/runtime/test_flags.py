@@ -53,6 +53,13 @@ def _dumps(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
 
 
+def test_a_folder_that_cannot_be_written_is_of_a_flag(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with cfg.dump_ir_to(str(tmp_path / "file/folder")), pytest.raises(
+            NotADirectoryError, match=r"JAX_DUMP_IR_TO .* must name a folder that can be written"):
+        jax.jit(jnp.sin).lower(1.0)
+
+
 def test_programs_are_written(_dumps: Path) -> None:
     def named(x: jax.Array) -> jax.Array:
         return jnp.sin(x) * 2

@@ -13,6 +13,8 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration, jaxlib_api, stages
 from pyjx.core.check import check_jaxpr
+from pyjx.experimental.pjit import pjit
+from pyjx.experimental.shard_map import shard_map
 
 pytestmark = pytest.mark.smoke
 
@@ -321,3 +323,20 @@ def test_compiler_options_are_those_of_the_whole_program(x):
     np.testing.assert_allclose(jax.vmap(inner)(x), np.sin(x), rtol=1e-6)
     with pytest.raises(ValueError, match=r"can only be passed to top-level `jax\.jit`"):
         jax.jit(lambda x: inner(x) + 1)(x)
+
+
+def test_what_was_traced_can_be_called(x):
+    traced = jax.jit(lambda a, n, *, b: {"r": a * n + b}, static_argnames="n").trace(x, n=3, b=1.0)
+    np.testing.assert_allclose(traced(x, b=2.0)["r"], x * 3 + 2.0)
+    np.testing.assert_allclose(jax.grad(lambda a: traced(a, b=0.0)["r"].sum())(x), 3)
+    with pytest.raises(TypeError, match="was traced for arguments"):
+        traced(x)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jax.jit(jnp.sin, backend="cpu"), lambda: jax.jit(jnp.sin, device=jax.devices()[0]),
+    lambda: pjit(jnp.sin), lambda: shard_map(jnp.sin, jax.make_mesh((1,), "a"), (), ())])
+def test_older_ways_to_say_where_it_runs_warn(call):
+    with pytest.warns(DeprecationWarning, match="deprecated") as seen:
+        call()
+    assert [w.filename for w in seen] == [__file__]
