@@ -7,6 +7,7 @@ error one would expect, so code that catches TypeError keeps working.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pyjx.jaxlib_api import JaxRuntimeError
@@ -56,10 +57,7 @@ class ConcretizationTypeError(JAXTypeError):
         super().__init__(_about(
             tracer, "Abstract tracer value encountered where concrete value is expected: traced "
             f"array with shape {_type(tracer)}" + (context and f"\n{context}"),
-            "" if "static" in context else  # as that is a cure
-            "If the value is the same in every call, or takes few different ones, mark the "
-            "argument it comes from as static (static_argnums or static_argnames of jit), and "
-            "pass Python's number or a tuple of such there: arrays cannot be static."))
+            "" if re.search(r"static|\bnse\b", context) else cure_for(tracer)))  # which are cures
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
@@ -118,8 +116,7 @@ class TracerIntegerConversionError(JAXTypeError):
         super().__init__(_about(
             tracer, f"The __index__() method was called on traced array with shape {_type(tracer)}",
             "To index, make the indexed sequence an array with jnp.asarray; to loop a traced "
-            "number of times use lax.while_loop; or mark the argument as static in jit and "
-            "pass Python's int there: arrays cannot be static."))
+            "number of times use lax.while_loop.", cure_for(tracer, "Python's int")))
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
@@ -267,7 +264,37 @@ def _type(tracer: Any) -> str:
     return type(tracer).__name__ if aval is None else str(aval.str_short())
 
 
-def _about(tracer: Any, what: str, cure: str) -> str:
+_MAKER = re.compile(r" for ([\w/ ]+)\.(?= |$)|(differentiated|mapped by vmap)\.$", re.MULTILINE)
+_OF_LOOPS = ("It is another one in each iteration: compute with it by jax.numpy, show it by "
+             "jax.debug.print, or loop by Python's `for`.")
+_OF_BRANCHES = ("Branches are traced, whichever of them runs: compute with it by jax.numpy, show "
+                "it by jax.debug.print, or choose by Python's `if`.")
+_CURES = {
+    "jit": "If the value is the same in every call, or takes few different ones, mark the argument "
+           "it comes from as static (static_argnums or static_argnames of jit), and pass {} there: "
+           "arrays cannot be static.",
+    "mapped by vmap": "It stands for the values of all examples: compute with it by jax.numpy, or "
+                      "let in_axes be None for an argument that all examples share.",
+    "differentiated": "Compute with it by jax.numpy and show it by jax.debug.print. To have its "
+                      "value outside, return it beside the result (has_aux=True).",
+    "scan": _OF_LOOPS, "while_loop": _OF_LOOPS, "fori_loop": _OF_LOOPS,
+    "cond": _OF_BRANCHES, "switch": _OF_BRANCHES,
+    "checkpoint / remat": "",  # which says it itself
+}
+
+
+def cure_for(tracer: Any, passed: str = "Python's number or a tuple of such") -> str:
+    """What is in the place of a value that Python asks a tracer for, by the innermost
+    transformation that made it; `passed` is what a static argument may be."""
+    origin = _origin(tracer)
+    makers = ["".join(found) for found in _MAKER.findall(origin)]
+    if makers[-1:] == ["jit"] and "depends on the value" not in origin:
+        return "Make it of NumPy's arrays, whose values Python has."
+    return _CURES.get(makers[-1] if makers else "", "Compute with it by jax.numpy, and show it by "
+                      "jax.debug.print.").format(passed)
+
+
+def _about(tracer: Any, what: str, *cure: str) -> str:
     """The message on a tracer. A text is the message itself: errors are pickled as their classes
     and messages."""
     if isinstance(tracer, str):
@@ -276,8 +303,8 @@ def _about(tracer: Any, what: str, cure: str) -> str:
         what = ("Encountered an unexpected tracer: a value escaped from a transformed function "
                 f"that has returned, and has no value outside of it.\n{what}")
         cure = ("Return the value from the function in place of storing it in a global, a closure "
-                "or an attribute; jax.checking_leaks() reports the leak where it happens.")
-    return _lines(what, _origin(tracer), cure)
+                "or an attribute; jax.checking_leaks() reports the leak where it happens.",)
+    return _lines(what, _origin(tracer), *cure)
 
 
 def _origin(tracer: Any) -> str:

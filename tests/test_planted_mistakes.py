@@ -20,7 +20,7 @@ import pyjx.numpy as jnp
 from pyjx import lax, nn, random
 from pyjx.core.frames import is_internal
 from pyjx.example_libraries import stax
-from pyjx.experimental import pallas
+from pyjx.experimental import checkify, pallas, sparse
 from pyjx.experimental.jet import jet
 
 ROOT = Path(__file__).parents[1]
@@ -526,3 +526,90 @@ def test_who_comes_from_other_libraries_hears_what_is_here(tmp_path: Path) -> No
     done = subprocess.run([sys.executable, program], text=True, capture_output=True,
                           env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert "has no attribute 'numpy'. Use numpy.asarray(x)." in done.stderr
+
+
+# -- cures that can be taken -----------------------------------------------------------------------
+
+
+class Asked:
+    def __bool__(self) -> bool:
+        return True
+
+
+def ruled(fwd: Any = None, jvp: Any = None) -> Any:
+    if fwd:
+        g: Any = jax.custom_vjp(lambda x: x)
+        g.defvjp(fwd, lambda r, g: (g,))
+        return g
+    g = jax.custom_jvp(lambda x: x)
+    g.defjvp(jvp)
+    return g
+
+
+def compiled(**options: Any) -> Any:
+    return jax.jit(lambda x, n: x * n, **options).lower(V, n=2).compile()
+
+
+STATIC, LOOPS, BRANCHES = "as static (static_argnums", "each iteration", "Branches are traced"
+EXAMPLES, AUX, SHAPE = "in_axes be None", "has_aux=True", "values: give it to jax.eval_shape"
+PARAMS = {f"l{i}": jnp.ones((64, 64)) for i in range(100)}
+SPARSE = sparse.BCOO.fromdense(X)
+DATES = np.array(["2020-01-01"], "datetime64[D]")
+
+# What the message says, behind "!" what it does not, and the call.
+CURES: list[tuple[str, Callable[[], Any]]] = [
+    (STATIC, lambda: jax.jit(lambda x: float(x))(1.0)),
+    (f"NumPy's arrays! static {LOOPS}", lambda: jax.jit(lambda: float(jnp.ones(3).sum()))()),
+    (f"{LOOPS}! static", lambda: lax.scan(lambda c, x: (float(c), x), 0.0, V)),
+    (f"{LOOPS}! static", lambda: lax.scan(lambda c, i: (c, [1, 2][i]), 0.0, AT)),
+    (f"{LOOPS}! static", lambda: lax.while_loop(lambda c: c < 3, lambda c: int(c) + 1, 0)),
+    (f"{LOOPS}! static", lambda: lax.fori_loop(0, 3, lambda i, c: c + int(i), 0)),
+    (f"{BRANCHES}! static", lambda: lax.cond(True, lambda x: float(x), lambda x: x, 1.0)),
+    (f"{EXAMPLES}! static", lambda: jax.vmap(float)(V)),
+    (f"{EXAMPLES}! (static", lambda: jax.vmap(lambda x, i: x[:i])(X, AT)),
+    (f"{EXAMPLES}! static", lambda: jax.vmap(jnp.ones)(AT)),
+    (f"{EXAMPLES}! static", lambda: jax.jit(jax.vmap(float))(V)),
+    (f"{AUX}! static", lambda: jax.grad(lambda x: float(x) ** 2)(3.0)),
+    (f"{AUX}! static", lambda: jax.jit(jax.grad(lambda x: float(x) ** 2))(3.0)),
+    ("`jax.checkpoint`! jit", lambda: jax.checkpoint(lambda x: float(x))(1.0)),
+    ("nse! static", lambda: jax.jit(sparse.BCOO.fromdense)(X)),
+    (f"{AUX}. The function is <lambda> at {__file__}! [1.",
+     lambda: jax.grad(lambda p: (p["l0"].sum(), p))(PARAMS)),
+    ("stddev! scope", lambda: nn.initializers.normal(stddev="a")(KEY, (3,))),
+    ("pred! pytree scope", lambda: lax.cond(Asked(), lambda: 1, lambda: 2)),
+    (f"{SHAPE}! pytree static", lambda: jax.jit(lambda x: x)(LIKE)),
+    (SHAPE, lambda: jnp.sin(LIKE)),
+    ("datetime64[D], of shape (1,). Make it one of numbers: x.astype('int64')",
+     lambda: jax.jit(lambda x: x)(DATES)),
+    ("dtype object, of shape (1,)", lambda: jax.jit(lambda x: x)(np.array([None]))),
+    ("input is m.indices: jax.experimental.sparse.grad", lambda: jax.grad(
+        lambda m: (m @ V).sum())(SPARSE)),
+    ("input is y, which is 3: write 3.0", lambda: jax.hessian(lambda y: y * y)(3)),
+    ("input is y['a'], of type int32[4]", lambda: jax.jacrev(lambda y: y)({"a": AT})),
+    ("tree of 3 leaves: give jnp.array(xs)", lambda: lax.scan(
+        lambda c, x: (c + x, x), 0.0, [1.0, 2.0, 3.0])),
+    (f"shapes, float32[2,4], got float32[]. fn is <lambda> at {__file__}",
+     lambda: lax.associative_scan(lambda a, b: (a + b).sum(), X)),
+    (f"fn is <lambda> at {__file__}", lambda: lax.associative_scan(lambda a, b: (a, b), X)),
+    ("checkify.check: the format asks for name 'y'", lambda: checkify.checkify(
+        lambda x: checkify.check(x > 0, "{y}", x=x))(V[0])),
+    ("static arguments n=2, called with n=5", lambda: compiled(static_argnums=1)(V, n=5)),
+    ("static arguments n=2, called with n=5", lambda: compiled(static_argnames="n")(V, n=5)),
+    ("strings, got 0; positions are static_argnums", lambda: jax.jit(abs, static_argnames=0)),
+    (f"The rule is <lambda> at {__file__}", lambda: jax.grad(ruled(fwd=lambda x: x))(1.0)),
+    (f"The rule is <lambda> at {__file__}", lambda: jax.jvp(ruled(jvp=lambda p, t: p), [V], [V])),
+    (f"It is <lambda> at {__file__}", lambda: jax.custom_vjp(lambda x: x)(1.0)),
+    (f"It is <lambda> at {__file__}", lambda: jax.custom_jvp(lambda x: x)(1.0)),
+    ("{:.2f} does not show float32[4]! cannot be", lambda: jax.debug.print("{:.2f}", V)),
+    ("[float32[4]]. Each needs its {}", lambda: jax.debug.print("x", V)),
+    ("jax.random.fold_in", lambda: KEY + 1),
+]
+
+
+@pytest.mark.parametrize(("words", "call"), CURES,
+                         ids=[words.partition(__file__)[0] for words, _ in CURES])
+def test_cures_are_of_what_was_called(words: str, call: Callable[[], Any]) -> None:
+    said, (needed, *unneeded) = mistake(call), words.split("! ")
+    assert needed in said
+    assert len(said) < 1500
+    assert not [word for word in " ".join(unneeded).split() if word in said]

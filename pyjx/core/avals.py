@@ -32,6 +32,7 @@ from pyjx.core.places import (
 from pyjx.core.records import filled, of_field, put_field, refuse_change
 from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
 from pyjx.core.value_texts import cure, in_short, shortened
+from pyjx.errors import cure_for
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import Sharding
 
@@ -127,10 +128,11 @@ def _traced_dimension(shape: Any) -> str:
     """A hint for shapes that are computed from traced values."""
     for d in shape if isinstance(shape, (tuple, list)) else (shape,):
         if hasattr(d, "_origin_msg"):
-            return (
-                "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller "
-                f"subfunctions.{d._origin_msg()}"
-            )
+            cure = cure_for(d)
+            if "static_argnums" in cure:
+                cure = ("If using `jit`, try using `static_argnums` or applying `jit` to smaller "
+                        "subfunctions.")
+            return f"\n{cure}{d._origin_msg()}"
     return ""
 
 

@@ -191,6 +191,7 @@ _BARE = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowEr
 _POSITION = re.compile(r"(?:[\w.]+ requires ndarray or scalar arguments, |Error interpreting "
                        r"argument to ).*? at position (?=\d)(\d+)", re.DOTALL)
 _PASSED = re.compile(r"(?<= to )[\w.-]+(?: \(\w+\))?(?= as a JAX value| at position)")
+_SCOPE = re.compile(r" (?:The function may|Its class may be a pytree).*", re.DOTALL)
 _PYTHONS = re.compile(r"^'\w+' object (is|has|cannot) ")
 _OF_VALUE = re.compile(r"(Expected a callable value, got |Argument .* is not a valid JAX type|"
                        "Invalid argument to dtype: .* not understood)")
@@ -242,6 +243,8 @@ def _told_of_position(text: str, position: re.Match[str], call: Call, tbs: Seque
     if about is None:
         return passed and before.removesuffix(" at position ") + after
     name, value = about
+    if name == "pred" or not any([isinstance(x, FunctionType) for x in call.given.values()]):
+        after = _SCOPE.sub("", after)  # as no function is traced, which may have it otherwise
     refused = tbs[-1].tb_frame.f_locals.get("x")
     body = [tb.tb_frame.f_locals.get(name) for tb in tbs if tb.tb_frame.f_code is call.code]
     path = next((keystr(path) for tree in (value, *body)

@@ -92,8 +92,27 @@ def cure(x: Any) -> str:
     """
     if isinstance(x, (list, tuple)):
         return "Make an array of it: jnp.asarray(x)."
+    if said := without_numbers(x):
+        return said
     scope, made = "he function may take it from the enclosing scope, as a closure.", as_pytree(x)
     return f"{made[1:-1]}; or t{scope}" if made else f"T{scope}"
+
+
+def without_numbers(x: Any) -> str:
+    """What an array that has no numbers is, and the cure; empty of all else.
+
+    >>> without_numbers(np.array([None]))
+    'It is an array of dtype object, of shape (1,). Make it one of numbers: x.astype(float).'
+    """
+    if not _is_array(type(x)) or type(x.shape) is not tuple:
+        return ""
+    if not isinstance(x, np.ndarray):
+        return ("It is a shape and a dtype, without values: give it to jax.eval_shape, or to lower "
+                "or trace of a jitted function, or make an array, as jnp.zeros(x.shape, x.dtype).")
+    made = {"M": "x.astype('int64')", "m": "x.astype('int64')", "O": "x.astype(float)"}.get(
+        x.dtype.kind, "np.unique(x, return_inverse=True)[1]")
+    return (f"It is an array of dtype {x.dtype}, of shape {x.shape}. Make it one of numbers: "
+            f"{made}.")
 
 
 def as_pytree(x: Any) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim
 from pyjx.core.trace import Tracer
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import in_short, shortened
 from pyjx.guards import guard
 from pyjx.lax.callbacks import call_for_debugging
 from pyjx.lazy import deferred
@@ -127,8 +127,10 @@ def _is_value(x: Any) -> bool:
                           complex))
 
 
-class _Formatter(string.Formatter):
-    """Python's format strings, of which every argument is used."""
+class Formatter(string.Formatter):
+    """Python's format strings, as the function `name` takes them."""
+
+    name = "checkify.check"
 
     def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
         try:
@@ -136,13 +138,27 @@ class _Formatter(string.Formatter):
         except (IndexError, KeyError) as error:
             given = f"{len(args)} by position and {sorted(kwargs)} by name"
             asked = f"index {key}" if isinstance(key, int) else f"name {key!r}"
-            raise type(error)(f"jax.debug.print: the format asks for {asked}, and given "
+            raise type(error)(f"{self.name}: the format asks for {asked}, and given "
                               f"were {given}. Pass each value that the format names.") from None
+
+
+class _Formatter(Formatter):
+    """Those of which every argument is used."""
+
+    name = "jax.debug.print"
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        try:
+            return super().format_field(value, format_spec)
+        except TypeError as error:
+            raise TypeError(f"jax.debug.print: {{:{format_spec}}} does not show {in_short(value)} "
+                            f"({error}). It is for scalars: show others by {{}}.") from None
 
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
         unused = [x for i, x in enumerate(args) if i not in used_args]
         if unused:
-            raise ValueError(f"Unused positional arguments to `jax.debug.print`: {unused}")
+            raise ValueError("Unused positional arguments to `jax.debug.print`: "
+                             f"{in_short(unused)}. Each needs its {{}} in the format.")
         left = [key for key in kwargs if key not in used_args]
         if left:
             raise ValueError(
@@ -154,7 +170,7 @@ class _Formatter(string.Formatter):
 _formatter = _Formatter()
 
 
-class _Placeholder:
+class Placeholder:
     """Stands for a value when a format is checked: any way to show it will do."""
 
     __slots__ = ("_tracer",)
@@ -173,7 +189,7 @@ class _Placeholder:
             raise AttributeError(name)
         return self
 
-    def __getitem__(self, key: Any) -> _Placeholder:
+    def __getitem__(self, key: Any) -> Placeholder:
         return self
 
 
@@ -248,7 +264,7 @@ def print(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned
 
 
 def _checkable(x: Any) -> Any:
-    return _Placeholder(x) if isinstance(x, Tracer) else x
+    return Placeholder(x) if isinstance(x, Tracer) else x
 
 
 def log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,

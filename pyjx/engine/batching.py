@@ -51,9 +51,8 @@ class BatchTracer(Tracer):
         return f"VmapTracer(aval={self.aval.str_short()}, batched={batched})"
 
     def _origin_msg(self) -> str:
-        if isinstance(self.val, Tracer):
-            return self.val._origin_msg()
-        return made_in(self._trace.fun, "mapped by vmap")
+        outer = self.val._origin_msg() if isinstance(self.val, Tracer) else ""
+        return outer + made_in(self._trace.fun, "mapped by vmap")
 
 
 _examples = BoundedDict(8192, "types of examples")  # by batched aval and axis

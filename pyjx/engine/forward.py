@@ -56,9 +56,8 @@ class JVPTracer(Tracer):
         return f"JVPTracer(primal={self.primal!s}, tangent={self.tangent!s})"
 
     def _origin_msg(self) -> str:
-        if isinstance(self.primal, Tracer):
-            return self.primal._origin_msg()
-        return made_in(self._trace.fun, "differentiated")
+        outer = self.primal._origin_msg() if isinstance(self.primal, Tracer) else ""
+        return outer + made_in(self._trace.fun, "differentiated")
 
 
 class LinearizeTracer(JVPTracer):

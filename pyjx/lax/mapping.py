@@ -11,6 +11,7 @@ from pyjx.core.integers import as_axis, as_int
 from pyjx.core.prefixes import first_difference
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import moveaxis
+from pyjx.engine.functions import source_of, tree_text
 from pyjx.engine.primitives import cast
 from pyjx.lax.agreement import debug_info_of
 from pyjx.lax.common import operand
@@ -131,7 +132,13 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         outs, out_tree = tree_flatten(fn(tree_unflatten(tree, a), tree_unflatten(tree, b)))
         if out_tree != tree:
             raise ValueError("lax.associative_scan: fn must return what its arguments are, "
-                             f"{tree}, got {out_tree}{first_difference(tree, out_tree)}.")
+                             f"{tree}, got {out_tree}{first_difference(tree, out_tree)}. fn is "
+                             f"{source_of(fn)}.")
+        if [get_aval(x).shape for x in outs] != [get_aval(x).shape for x in a]:
+            raise ValueError(
+                "lax.associative_scan: fn must combine slices along the axis element by element, "
+                f"to arrays of their shapes, {tree_text(tree_unflatten(tree, a))}, got "
+                f"{tree_text(tree_unflatten(tree, outs))}. fn is {source_of(fn)}.")
         return outs
 
     prefixes = _one_by_one if isinstance(

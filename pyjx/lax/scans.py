@@ -155,10 +155,13 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
     scalars = [i for i, a in enumerate(avals) if not a.is_high and not a.shape]
     if scalars:
         steps = xs[0] if len(xs) == 1 and type(xs[0]) is int else None
+        kind = (tree.node_data() or [None])[0]
         raise ValueError(
             f"scan got value with no leading axis to scan over: "
             f"{', '.join([str(xs[i]) for i in scalars])}. It is xs{leaf_paths(tree)[scalars[0]]}. "
-            + ("What all iterations share is in the carry, or f takes it from the enclosing scope."
+            + (f"A {kind.__name__} is no array, but a tree of {len(xs)} leaves: give "
+               "jnp.array(xs)." if kind in (list, tuple) and len(scalars) == len(xs) else
+               "What all iterations share is in the carry, or f takes it from the enclosing scope."
                if steps is None else
                f"For so many steps give jnp.arange({steps}), or scan None and length={steps}."))
     sizes = {i: a.shape[0] for i, a in enumerate(avals) if not a.is_high}

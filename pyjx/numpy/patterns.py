@@ -160,10 +160,8 @@ def _concrete_slice(item: slice, position: int) -> slice:
                 f"slice({item.start}, {item.stop}, {item.step}) at position {position}. "
                 "The shape of the result would depend on a value. For a part of known size use "
                 "lax.dynamic_slice(x, starts, sizes), to write to one x.at or "
-                "lax.dynamic_update_slice; if the bounds are the same in every call, or take few "
-                "different values, mark the argument they come from as static (static_argnums or "
-                "static_argnames of jit), and pass Python's ints there: arrays cannot be static."
-                f"{x._origin_msg()}")
+                "lax.dynamic_update_slice. "
+                + errors.cure_for(x, "Python's ints") + x._origin_msg())
         if x is not None and not hasattr(x, "__index__") and not isinstance(x, SymbolicDim):
             raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
         parts.append(None if x is None else index(x))

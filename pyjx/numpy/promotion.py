@@ -18,7 +18,7 @@ from pyjx.core.frames import warn
 from pyjx.core.places import Space, are_elsewhere
 from pyjx.core.scalars import int_fits, is_scalar_constant, typed
 from pyjx.core.trace import Tracer
-from pyjx.core.value_texts import cure
+from pyjx.core.value_texts import cure, without_numbers
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.moves import number_beside
 from pyjx.lax.common import broadcast_shapes, misfit, real_part_on_host, warn_of_complex
@@ -54,7 +54,7 @@ def check_arraylike(name: str, *args: Any) -> None:
     """Raise TypeError unless all arguments of the function `name` are arrays or scalars."""
     for i, x in enumerate(args):
         if type(x) not in aval_makers and not is_arraylike(x):
-            made = f" {cure(x)}" if isinstance(x, (list, tuple)) else ""
+            made = f" {cure(x)}" if isinstance(x, (list, tuple)) or without_numbers(x) else ""
             raise TypeError(
                 f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.{made}"
             )
@@ -336,8 +336,8 @@ def _promoted(name: str, promote: Callable[..., list[Any]], args: tuple[Any, ...
     except (TypeError, ValueError):
         found = [get_aval(x).dtype for x in values]
         if any(map(dtypes.is_extended, found)):  # keys have no common dtype with numbers
-            raise TypeError(f"{name} does not accept dtypes {', '.join(map(dtypes.name, found))}."
-                            ) from None
+            raise TypeError(f"{name} does not accept dtypes {', '.join(map(dtypes.name, found))}. "
+                            "Other keys of a key: jax.random.fold_in(key, number).") from None
         raise
     return promote_shapes(name, *values)
 

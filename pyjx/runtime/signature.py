@@ -13,7 +13,7 @@ import numpy as np
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
-from pyjx.core.value_texts import as_pytree, shortened
+from pyjx.core.value_texts import as_pytree, shortened, without_numbers
 from pyjx.engine.functions import leaf_paths, source_of
 from pyjx.engine.types import TreeDef
 from pyjx.lazy import deferred
@@ -184,10 +184,11 @@ def _integers(x: Any, kind: str) -> tuple[int, ...]:
 def _strings(x: Any, kind: str) -> tuple[str, ...]:
     if x is None:
         return ()
-    names = (x,) if isinstance(x, str) else tuple(x)
+    names = (x,) if isinstance(x, (str, int)) else tuple(x)
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"jit: {kind}_argnames must be strings, got {name!r}")
+            raise TypeError(f"jit: {kind}_argnames must be strings, got {name!r}"
+                            + f"; positions are {kind}_argnums" * isinstance(name, int))
     return names
 
 
@@ -296,8 +297,9 @@ def raise_bad_argument(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequen
             raise TypeError(
                 f"Error interpreting argument to {source_of(fun)} as an abstract array. The "
                 f"problematic value is of type {type(x)} and was passed to the function at path "
-                f"{name}.\nIt is not an array of numbers, nor a number. If the function needs it "
-                f"as it is, {_static(name, x)}.{as_pytree(x)}"
+                f"{name}.\n{without_numbers(x) or 'It is not an array of numbers, nor a number.'}"
+                + (f" If the function needs it as it is, {_static(name, x)}.{as_pytree(x)}"
+                   if isinstance(x, np.ndarray) or not without_numbers(x) else "")
             ) from (error if is_valid_value(x) else None)
     raise TypeError(f"The arguments of {source_of(fun)} cannot be traced.")
 
@@ -321,6 +323,13 @@ def check_placed_alone(closed: ClosedJaxpr, ins: Sequence[Any], outs: Sequence[A
                     f"jit: in_shardings and out_shardings say where arrays lie, and {sharding} is "
                     f"given for a value of the type {aval}. Give None for it, and place what it is "
                     "made of.")
+
+
+def static_text(fun: Callable[..., Any], static: Any) -> str:
+    """`n=2` for each static argument."""
+    positional = (parameters_of(fun) or _UNKNOWN).positional
+    return ", ".join([f"{k if isinstance(k, str) else (*positional, k)[min(k, len(positional))]}"
+                      f"={shortened(value)}" for k, value, _ in (*static[0], *static[1])])
 
 
 def raise_unhashable(name: str, static: Any) -> NoReturn:

@@ -32,6 +32,7 @@ from pyjx.runtime.placement import (
 )
 from pyjx.runtime.programs import compile_closed, compiled_anew
 from pyjx.runtime.sharding import devices_of
+from pyjx.runtime.signature import static_text
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
 if TYPE_CHECKING:
@@ -430,7 +431,8 @@ class Compiled(_Stage):
             leaves, tree = tree_flatten((dynamic, dynamic_kw))
             if tree == self.in_tree and static != self._traced.static:
                 raise TypeError(f"{spec.name} was compiled for the static arguments "
-                                f"{self._traced.static}, called with {static}.")
+                                f"{static_text(spec.fun, self._traced.static)}, called with "
+                                f"{static_text(spec.fun, static)}.")
         if tree != self.in_tree:
             raise TypeError(
                 f"Function compiled with input pytree does not match the input pytree it was "

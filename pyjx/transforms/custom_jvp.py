@@ -303,7 +303,8 @@ class custom_jvp(CustomFunction[R]):
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.jvp is None:
             raise AttributeError(
-                f"No JVP defined for custom_jvp function {self.__name__} using defjvp."
+                f"No JVP defined for custom_jvp function {self.__name__} using defjvp. It is "
+                f"{source_of(self.fun)}."
             )
         args = self.positional(args, kwargs)
         dynamic, static = self.split(args)
@@ -342,7 +343,7 @@ class _FlatJvp:
             raise TypeError(
                 f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce a pair "
                 "(list or tuple of length two) representing primal and tangent outputs, but got "
-                f"{tree_text(result)}."
+                f"{tree_text(result)}. The rule is {source_of(self.jvp)}."
             )
         outs, tree = flatten(result[0])
         out_tangents, tangent_tree = flatten(result[1])
@@ -350,7 +351,8 @@ class _FlatJvp:
             raise TypeError(
                 f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce primal "
                 "and tangent outputs with equal container (pytree) structures, but got "
-                f"{tree} and {tangent_tree} respectively{first_difference(tree, tangent_tree)}."
+                f"{tree} and {tangent_tree} respectively{first_difference(tree, tangent_tree)}. "
+                f"The rule is {source_of(self.jvp)}."
             )
         if fun.out_tree is None:
             fun.out_tree = tree
@@ -398,7 +400,8 @@ class _FlatJvp:
             "tuple of length two) where the first element represents the primal output (equal in "
             f"value to the output of the custom_jvp-decorated function {name}, {what}), but "
             f"instead the JVP rule output's first element had {rule_had}:\n    {texts[0]}\nwhile "
-            f"the custom_jvp-decorated function {name} had {fun_had}:\n    {texts[1]}"
+            f"the custom_jvp-decorated function {name} had {fun_had}:\n    {texts[1]}\n"
+            f"The rule is {source_of(self.jvp)}."
         )
 
 

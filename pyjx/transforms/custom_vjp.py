@@ -283,7 +283,8 @@ class custom_vjp(CustomFunction[R]):
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if (self.fwd is None or self.bwd is None) and self.remat_rules is None:
             raise AttributeError(
-                f"No VJP defined for custom_vjp function {self.__name__} using defvjp."
+                f"No VJP defined for custom_vjp function {self.__name__} using defvjp. It is "
+                f"{source_of(self.fun)}."
             )
         args = self.positional(args, kwargs)
         dynamic, static = self.split(args)
@@ -445,7 +446,7 @@ class _FlatFwd:
             "or tuple of length two) where the first element represents the primal output "
             f"{equal or f'(equal to the output of the custom_vjp-decorated function {name}) '}"
             "and the second element represents residuals (i.e. values stored from the forward pass "
-            f"for use on the backward pass), but {what}"
+            f"for use on the backward pass), but {what}\nThe rule is {source_of(rule)}."
         )
 
 

@@ -19,8 +19,9 @@ from pyjx.core.places import UNIFORM
 from pyjx.core.primitive import cast_like
 from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
+from pyjx.core.value_texts import in_short, shortened_text
 from pyjx.engine.axes import broadcast_in_dim_p
-from pyjx.engine.functions import FlatFun, check_values, flatten
+from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.logs import logging
 from pyjx.engine.moves import lying_as
 from pyjx.engine.primitives import cast, iota_p
@@ -41,6 +42,7 @@ from pyjx.transforms.arguments import (
 from pyjx.transforms.linearize import jvp
 from pyjx.transforms.vjp import vjp
 from pyjx.transforms.vmap import vmap
+from pyjx.tree_util import tree_leaves
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, ShapedArray
@@ -156,7 +158,7 @@ def _value_and_grad(
                                  lambda: _input_names(fun, numbers, args))
         flat = FlatFun(f, in_tree, has_aux, fun)
         outs, program = linearized(flat, leaves, wanted)
-        aval = _scalar_aval(outs, flat.out_tree, holomorphic)
+        aval = _scalar_aval(fun, outs, flat.out_tree, holomorphic)
         with logging():
             cotangents = program.backward([scalar_of(aval, 1)])
         gradients = in_tree.unflatten([
@@ -196,24 +198,36 @@ def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool,
                             f"got {dtypes.name(dtype)}.")
         if dtype not in dtypes.floating_dtypes:
             if not allow_int:
-                raise_not_inexact("grad", dtype, _integer_input(names()[i], x))
+                raise_not_inexact("grad", dtype, names()[i])
             all_wanted = False
     return None if all_wanted else [is_inexact(x) for x in leaves]
 
 
 def _input_names(fun: Callable[..., Any], numbers: int | tuple[int, ...], args: Sequence[Any]
                  ) -> list[str]:
-    """A name such as `params['w']` for each leaf of the arguments that are differentiated."""
+    """What is said of each leaf of the arguments that are differentiated, if it has no derivative:
+    its name, such as `params['w']`, and what has one."""
     chosen = [i % len(args) for i in ((numbers,) if isinstance(numbers, int) else numbers)]
     # the others may be what is no pytree
     given = tuple([x if i in chosen else 0 for i, x in enumerate(args)])
     tree = flatten((given, {}))[1]
     left = iter(leaf_names(parameters_of(fun), tree, ()))
     own = [list(islice(left, child.num_leaves)) for child in tree.children()[0].children()]
-    return [name for i in chosen for name in own[i]]
+    return [_integer_input(name, x, args[i]) for i in chosen
+            for name, x in zip(own[i], flatten(args[i])[0], strict=True)]
 
 
-def _integer_input(name: str, x: Any) -> str:
+def _integer_input(name: str, x: Any, argument: Any) -> str:
+    def holds(node: Any) -> bool:  # a node whose children have no names, but attributes
+        return any([value is x for value in getattr(node, "__dict__", {}).values()])
+
+    node = next(filter(holds, tree_leaves(argument, is_leaf=holds)), None)
+    if node is not None and name.endswith("]"):
+        of = name.rpartition("[")[0]
+        name = f"{of}.{next(k for k, value in vars(node).items() if value is x)}"
+        if hasattr(node, "todense"):
+            return (f" The input is {name}: jax.experimental.sparse.grad differentiates by "
+                    f"{of}.data alone.")
     if isinstance(x, int):
         return f" The input is {name}, which is {x!r}: write {float(x)!r}."
     aval = get_aval(x)
@@ -230,11 +244,13 @@ def raise_not_inexact(name: str, dtype: DTypeLike, which: str = "") -> NoReturn:
     )
 
 
-def _scalar_aval(outs: Sequence[Any], out_tree: TreeDef, holomorphic: bool) -> ShapedArray:
+def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef,
+                 holomorphic: bool) -> ShapedArray:
     """The aval of the output of a function that `grad` may differentiate."""
     if out_tree.num_nodes != 1 or len(outs) != 1:
-        raise TypeError("Gradient only defined for scalar-output functions. Output was "
-                        f"{out_tree.unflatten(outs)}.{_cure(out_tree)}")
+        out = shortened_text(in_short(out_tree.unflatten(outs)), 300)
+        raise TypeError(f"Gradient only defined for scalar-output functions. Output was {out}."
+                        f"{_cure(out_tree)} The function is {source_of(fun)}.")
     aval = get_aval(outs[0])
     if aval.shape:
         cure = "reduce the output to a scalar with output.sum()"
@@ -327,8 +343,7 @@ def _jacfwd(name: str, fun: Callable[P, Any], argnums: int | Sequence[int], has_
         f, dynamic = at_argnums(fun, numbers, args, kwargs)
         leaves, in_tree = flatten(dynamic)
         check_values(leaves)
-        for x in leaves:
-            _check_forward_input(name, get_aval(x).dtype, holomorphic)
+        _check_forward_inputs(name, leaves, holomorphic, lambda: _input_names(fun, numbers, args))
 
         def push(*tangents: Any) -> Any:
             result = jvp(f, dynamic, in_tree.unflatten(tangents), has_aux)
@@ -376,8 +391,8 @@ def jacrev(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
         f, dynamic = at_argnums(fun, numbers, args, kwargs)
         leaves, in_tree = flatten(dynamic)
         check_values(leaves)
-        for x in leaves:
-            _check_reverse_input(get_aval(x).dtype, holomorphic, allow_int)
+        _check_reverse_inputs(leaves, holomorphic, allow_int,
+                              lambda: _input_names(fun, numbers, args))
         result = vjp(f, *dynamic, has_aux=has_aux)
         outs, out_tree = flatten(result[0])
         for y in outs:
@@ -508,18 +523,21 @@ def _blocks(x: Any, like: Any, leaves: Sequence[Any], front: bool) -> list[Any]:
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _check_forward_input(name: str, dtype: DTypeLike, holomorphic: bool) -> None:
-    if holomorphic:
-        if dtype not in dtypes.complex_dtypes:
-            raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but "
-                            f"got {dtypes.name(dtype)}.")
-    elif dtype not in dtypes.floating_dtypes:
-        raise TypeError(
-            f"{name} requires real-valued inputs (input dtype that is a sub-dtype of np.floating), "
-            f"but got {dtypes.name(dtype)}. For holomorphic differentiation, pass "
-            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
-            "inputs or integer inputs, use jax.jvp directly."
-        )
+def _check_forward_inputs(name: str, leaves: Sequence[Any], holomorphic: bool,
+                          names: Callable[[], list[str]]) -> None:
+    for i, dtype in enumerate([get_aval(x).dtype for x in leaves]):
+        if holomorphic:
+            if dtype not in dtypes.complex_dtypes:
+                raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, "
+                                f"but got {dtypes.name(dtype)}.")
+        elif dtype not in dtypes.floating_dtypes:
+            which = "" if dtype in dtypes.complex_dtypes else names()[i]
+            raise TypeError(
+                f"{name} requires real-valued inputs (input dtype that is a sub-dtype of "
+                f"np.floating), but got {dtypes.name(dtype)}. For holomorphic differentiation, "
+                "pass holomorphic=True. For differentiation of non-holomorphic functions involving "
+                f"complex inputs or integer inputs, use jax.jvp directly.{which}"
+            )
 
 
 def _check_complex_output(name: str, dtype: DTypeLike) -> None:
@@ -528,10 +546,12 @@ def _check_complex_output(name: str, dtype: DTypeLike) -> None:
                         f"got {dtypes.name(dtype)}.")
 
 
-def _check_reverse_input(dtype: DTypeLike, holomorphic: bool, allow_int: bool) -> None:
-    if holomorphic and dtype not in dtypes.complex_dtypes:
-        raise TypeError("jacrev with holomorphic=True requires inputs with complex dtype, but got "
-                        f"{dtypes.name(dtype)}.")
-    inexact = dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes
-    if not inexact and (not allow_int or dtypes.is_extended(dtype)):
-        raise_not_inexact("jacrev", dtype)
+def _check_reverse_inputs(leaves: Sequence[Any], holomorphic: bool, allow_int: bool,
+                          names: Callable[[], list[str]]) -> None:
+    for i, dtype in enumerate([get_aval(x).dtype for x in leaves]):
+        if holomorphic and dtype not in dtypes.complex_dtypes:
+            raise TypeError("jacrev with holomorphic=True requires inputs with complex dtype, but "
+                            f"got {dtypes.name(dtype)}.")
+        inexact = dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes
+        if not inexact and (not allow_int or dtypes.is_extended(dtype)):
+            raise_not_inexact("jacrev", dtype, names()[i])

@@ -22,6 +22,7 @@ from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant, scalar_of
 from pyjx.core.trace import Tracer
 from pyjx.core.value_texts import shortened
+from pyjx.debug.printing import Formatter, Placeholder
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Tangents, TreeDef, Values
@@ -340,6 +341,9 @@ class Checked(Record):
 # -- conditions of the user ------------------------------------------------------------------------
 
 
+_formatter = Formatter()
+
+
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Say that `pred` must hold; `checkify` makes an error of it where it does not.
 
@@ -373,6 +377,8 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
         if not isinstance(x, (Array, Tracer, np.ndarray, np.generic)):
             raise TypeError("Formatting arguments to checkify.check need to be PyTrees of arrays, "
                             f"but got {shortened(x)} of type {type(x)}.")
+    _args, _kwargs = tree_unflatten(tree, map(Placeholder, leaves))
+    _formatter.format(msg, *_args, **_kwargs)  # which names what the format asks for in vain
     check_p.bind(bitwise_not(pred), *leaves, text=Text(msg, tree), debug=bool(debug))
 
 
