@@ -601,7 +601,7 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     (f"It is <lambda> at {__file__}", lambda: jax.custom_vjp(lambda x: x)(1.0)),
     (f"It is <lambda> at {__file__}", lambda: jax.custom_jvp(lambda x: x)(1.0)),
     ("{:.2f} does not show float32[4]! cannot be", lambda: jax.debug.print("{:.2f}", V)),
-    ("[float32[4]]. Each needs its {}", lambda: jax.debug.print("x", V)),
+    ("[float32[4,4]]. Each needs its {}", lambda: jax.debug.print("x", X)),
     ("jax.random.fold_in", lambda: KEY + 1),
 ]
 

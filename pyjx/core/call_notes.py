@@ -243,7 +243,7 @@ def _told_of_position(text: str, position: re.Match[str], call: Call, tbs: Seque
     if about is None:
         return passed and before.removesuffix(" at position ") + after
     name, value = about
-    if name == "pred" or not any([isinstance(x, FunctionType) for x in call.given.values()]):
+    if name == "pred" or not any([callable(x) for x in call.given.values()]):
         after = _SCOPE.sub("", after)  # as no function is traced, which may have it otherwise
     refused = tbs[-1].tb_frame.f_locals.get("x")
     body = [tb.tb_frame.f_locals.get(name) for tb in tbs if tb.tb_frame.f_code is call.code]

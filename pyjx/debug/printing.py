@@ -158,7 +158,7 @@ class _Formatter(Formatter):
         unused = [x for i, x in enumerate(args) if i not in used_args]
         if unused:
             raise ValueError("Unused positional arguments to `jax.debug.print`: "
-                             f"{in_short(unused)}. Each needs its {{}} in the format.")
+                             f"{shortened(unused)}. Each needs its {{}} in the format.")
         left = [key for key in kwargs if key not in used_args]
         if left:
             raise ValueError(
