@@ -552,7 +552,7 @@ def compiled(**options: Any) -> Any:
 
 STATIC, LOOPS, BRANCHES = "as static (static_argnums", "each iteration", "Branches are traced"
 EXAMPLES, AUX, SHAPE = "in_axes be None", "has_aux=True", "values: give it to jax.eval_shape"
-PARAMS = {f"l{i}": jnp.ones((64, 64)) for i in range(100)}
+LAYERS = {f"l{i}": jnp.ones((64, 64)) for i in range(100)}
 SPARSE = sparse.BCOO.fromdense(X)
 DATES = np.array(["2020-01-01"], "datetime64[D]")
 
@@ -574,7 +574,7 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     ("`jax.checkpoint`! jit", lambda: jax.checkpoint(lambda x: float(x))(1.0)),
     ("nse! static", lambda: jax.jit(sparse.BCOO.fromdense)(X)),
     (f"{AUX}. The function is <lambda> at {__file__}! [1.",
-     lambda: jax.grad(lambda p: (p["l0"].sum(), p))(PARAMS)),
+     lambda: jax.grad(lambda p: (p["l0"].sum(), p))(LAYERS)),
     ("stddev! scope", lambda: nn.initializers.normal(stddev="a")(KEY, (3,))),
     ("pred! pytree scope", lambda: lax.cond(Asked(), lambda: 1, lambda: 2)),
     (f"{SHAPE}! pytree static", lambda: jax.jit(lambda x: x)(LIKE)),
