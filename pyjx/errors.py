@@ -309,7 +309,8 @@ def _about(tracer: Any, what: str, *cure: str) -> str:
 
 def _origin(tracer: Any) -> str:
     origin = getattr(tracer, "_origin_msg", None)
-    return "" if origin is None else str(origin()).strip("\n")
+    lines = "" if origin is None else str(origin()).strip("\n")
+    return "\n".join(dict.fromkeys(lines.split("\n")))  # as `hessian` differentiates twice
 
 
 # Programs look for this link; what the page says holds here, too.

@@ -602,7 +602,8 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     (f"It is <lambda> at {__file__}", lambda: jax.custom_jvp(lambda x: x)(1.0)),
     ("{:.2f} does not show float32[4]! cannot be", lambda: jax.debug.print("{:.2f}", V)),
     ("[float32[4,4]]. Each needs its {}", lambda: jax.debug.print("x", X)),
-    ("jax.random.fold_in", lambda: KEY + 1),
+    ("jax.random.fold_in", lambda: KEY + 1), ("x.astype(int)", lambda: V & 1),
+    (f"{AUX}! static", lambda: jax.hessian(lambda x: float(x))(3.0)),
 ]
 
 
@@ -611,5 +612,5 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
 def test_cures_are_of_what_was_called(words: str, call: Callable[[], Any]) -> None:
     said, (needed, *unneeded) = mistake(call), words.split("! ")
     assert needed in said
-    assert len(said) < 1500
+    assert len(said) < 1500 and len({*said.split("\n")}) == said.count("\n") + 1
     assert not [word for word in " ".join(unneeded).split() if word in said]

@@ -84,6 +84,8 @@ def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...
             if aval.dtype == dtypes.float0:
                 raise dtypes.float0_error(name, at)
             rest = f"Accepted dtypes{at} are subtypes of {kind}."
+            if kind == INTEGER_OR_BOOL and aval.dtype in dtypes.floating_dtypes:
+                rest += " Compare, as x > 0, or convert: x.astype(int)."
             if "signedinteger" in kind and aval.dtype in _NARROW:
                 rest = "Those of fewer than 8 bits are for storage and basic arithmetic; cast them."
             raise TypeError(f"{name} does not accept dtype {dtypes.name(aval.dtype)}{at}. {rest}")
