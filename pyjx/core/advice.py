@@ -27,8 +27,9 @@ from pyjx.core.value_texts import (
     shortened_text,
     without_addresses,
 )
-from pyjx.jaxlib_api import JaxRuntimeError, NamedSharding
+from pyjx.jaxlib_api import NamedSharding
 from pyjx.not_yet import hint
+from pyjx.tree_util import keystr
 
 # -- what C++ says ---------------------------------------------------------------------------------
 
@@ -112,6 +113,10 @@ _HASHABLE = {
     "set": "a frozenset", "bytearray": "bytes"}
 
 
+# Errors of arguments, by this package or one below; other classes tell what users want whole.
+_SHORTENED = (AttributeError, IndexError, TypeError, ValueError)
+
+
 def complete(exc: Exception) -> None:
     """Add to the message of an error what helps the user, who is shown no addresses either."""
     *_, last = tracebacks_of(exc)
@@ -121,10 +126,7 @@ def complete(exc: Exception) -> None:
         return
     file = last.tb_frame.f_code.co_filename
     own = is_internal(file)
-    # By a function of the user's, or by XLA.
-    reported = not (own or is_of_foundation(file)) or isinstance(exc, JaxRuntimeError)
-    plain = message if reported else shortened_lines(message)
-    plain = refusal(plain) if type(exc) is TypeError else plain
+    plain = refusal(message) if type(exc) is TypeError else message
     if own and type(exc) is ValueError and (unhashable := _UNHASHABLE.match(message)):
         plain = f"unhashable type: {unhashable[2]!r}"
     if plain != message:
@@ -135,6 +137,8 @@ def complete(exc: Exception) -> None:
                 more := completed(exc, found, last)) is not None:
             text = more
             break
+    if type(exc) in _SHORTENED and (own or is_of_foundation(file)):
+        text = shortened_lines(text)
     if text != message:
         say(exc, text)
         exc._is_complete = True  # type: ignore[attr-defined]
@@ -320,10 +324,10 @@ def _passed(exc: Exception, variable: str) -> str | None:
     refused = [tb.tb_frame.f_locals[variable] for tb in tracebacks_of(exc)
                if variable in tb.tb_frame.f_locals][-1:]
     for name, leaves in leaves_given(exc):
-        for path, x in leaves:
+        for of, path, x in leaves:
             if [id(x)] == [*map(id, refused)]:
-                return (f"the argument {path} of {name.partition(' at ')[0]}."
-                        if path.isidentifier() else f"passed to {name} at path {path}.")
+                return (f"passed to {name} at path {of}{keystr(path)}." if path else
+                        f"the argument {of} of {name.partition(' at ')[0]}.")
     return None
 
 
@@ -348,12 +352,13 @@ def _as_refused_backwards(exc: Exception, found: re.Match[str], last: TracebackT
 
 def _as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """Which arguments are one array."""
+    places = [int(found[1]), int(found[2])]
     for name, leaves in leaves_given(exc):
-        for i, (path, x) in enumerate(leaves):
-            same = [p for p, y in leaves[:i] if y is x and hasattr(x, "is_deleted")]
-            if same:
-                return (f"{found.string}\n{same[0]} and {path} of {name} are one array, which is "
-                        "gone once it is donated: pass jnp.copy(x) as one of them.")
+        told = [leaves[i] for i in places if i < len(leaves)]
+        if len(told) == 2 and told[0][2] is told[1][2]:  # all arguments are used
+            first, second = sorted([of + keystr(path) for of, path, _ in told])
+            return (f"{found.string}\n{first} and {second} of {name} are one array, which is "
+                    "gone once it is donated: pass jnp.copy(x) as one of them.")
     return None
 
 
@@ -393,7 +398,8 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         re.DOTALL), _as_leaf),
     (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
     (ValueError, re.compile("^Reverse-mode differentiation does not"), _as_refused_backwards),
-    ((RuntimeError, ValueError), re.compile("Attempt to .*donate"), _as_donated),
+    ((RuntimeError, ValueError), re.compile(
+        r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
     (AttributeError, re.compile(""), _as_elsewhere),
     ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),

@@ -23,7 +23,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.core.value_texts import place_of
 from pyjx.guards import is_guarded
-from pyjx.tree_util import keystr, tree_flatten_with_path
+from pyjx.tree_util import KeyPath, tree_flatten_with_path
 
 _VARIADIC = 0x04  # the flag of code that takes *args
 
@@ -82,16 +82,16 @@ def _given_further(frame: FrameType) -> tuple[Sequence[Any], Mapping[str, Any]]:
             known.get(code.co_varnames[n + star], {}) if stars else {})
 
 
-def leaves_of(tree: Any) -> list[tuple[tuple[Any, ...], Any]]:
+def leaves_of(tree: Any) -> list[tuple[KeyPath, Any]]:
     """The leaves of what the user gave, with their paths; a warning would be of no tree of his."""
     with catch_warnings():
         simplefilter("ignore")
         return tree_flatten_with_path(tree)[0]
 
 
-def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, KeyPath, Any]]]]:
     """The public functions that an error leaves, or the user's that they were to call with what
-    came, and the leaves of what each was given, by paths such as `params['w']`."""
+    came, and the leaves of what each was given: of which argument, where in it, and the value."""
     for tb in tracebacks_of(exc):
         code, known = tb.tb_frame.f_code, tb.tb_frame.f_locals
         users: Any = None
@@ -108,11 +108,11 @@ def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
             with suppress(TypeError, ValueError):  # it takes other arguments, or does not tell
                 given = signature(users).bind(*args, **kwargs).arguments
                 yield f"{plain.__name__} at {place_of(own)}", [
-                    (p + keystr(path), x) for p, value in given.items()
+                    (p, path, x) for p, value in given.items()
                     for path, x in leaves_of(value)]
         elif is_guarded(code) and (name := public_name(function_of(tb.tb_frame))):
             n, star = code.co_argcount + code.co_kwonlyargcount, code.co_flags >> 2 & 1
-            yield name, [(p + keystr(path), x) for i, p in enumerate(code.co_varnames[:n + star])
+            yield name, [(p, path, x) for i, p in enumerate(code.co_varnames[:n + star])
                          for path, x in leaves_of(known.get(p)) if path[i == n:]]
 
 

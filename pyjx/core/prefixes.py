@@ -61,7 +61,7 @@ def first_difference(one: Any, other: Any) -> str:
         return ""
     found = [(f"At {keystr(path)} one" if path else "One") + f" is a {kind} and the other a "
              f"{other_kind}, so {why}" for path, kind, other_kind, why in structure_differences(
-                 one, other) if "NoneType" not in kind]
+                 one, other)]
     return f". {found[0]}" if found else ""
 
 

@@ -147,15 +147,19 @@ def _as_it_is(eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
 
 def _controlled(eqn: JaxprEqn, operands: list[Any], account: Account) -> list[Any]:
     """The results of a loop or a branch."""
-    ran = [outs for *_, outs in programs_within(eqn, operands, lambda _, closed, xs: evaluate(
-        closed.jaxpr, closed.consts, xs, account))]
+    runs = programs_within(eqn, operands, lambda _, closed, xs: evaluate(
+        closed.jaxpr, closed.consts, xs, account))
     if eqn.primitive.name == "cond":
-        return ran[0]
-    loop = Loop.of(eqn)
-    n, first = loop.n_carry, loop.first
-    carry = ran[-1][:n] if ran else operands[first:first + n]
-    return [*carry, *[_stacked([outs[n + k] for outs in (ran[::-1] if loop.reverse else ran)],
-                               v.aval) for k, v in enumerate(eqn.outvars[n:])]]
+        return next(runs)[-1]
+    loop, rows = Loop.of(eqn), []
+    carry, n = operands[loop.first:loop.first + loop.n_carry], loop.n_carry
+    for *_, outs in runs:
+        carry = outs[:n]
+        rows.append(outs[n:])
+    if loop.reverse:
+        rows.reverse()
+    return [*carry, *[_stacked([row[k] for row in rows], v.aval)
+                      for k, v in enumerate(eqn.outvars[n:])]]
 
 
 def _stacked(rows: Sequence[Any], aval: Any) -> Any:

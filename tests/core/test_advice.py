@@ -19,6 +19,7 @@ import pyjx.numpy as jnp
 from pyjx import lax, random
 from pyjx.core import advice, frames
 from pyjx.core.value_texts import shortened
+from pyjx.experimental import checkify
 from tests.test_guards import ROOT, public_callables
 
 X = jnp.ones((2, 3))
@@ -404,16 +405,25 @@ def test_deleted_leaves_are_told_by_argument_and_path(call):
 @pytest.mark.parametrize("known", [False, True])
 def test_arrays_that_are_given_twice_and_donated_are_told_by_their_paths(donated, known):
     def step(params, state):
-        return params["w"] + 1, state["mu"]["w"] + 2
+        return jax.tree.map(jnp.sin, (params, state))
 
     jitted = jax.jit(step, donate_argnums=donated)
-    if known:  # to C++, which then runs no Python
-        jitted({"w": jnp.ones(3)}, {"mu": {"w": jnp.ones(3)}})
-        jitted({"w": jnp.ones(3)}, {"mu": {"w": jnp.ones(3)}})
-    x = jnp.ones(3)
-    params, state = {"w": x}, {"mu": {"w": x}}
+    for _ in range(2 if known else 0):  # to C++, which then runs no Python
+        a, b, mu = jnp.ones((3, 3))
+        jitted({"w": jnp.ones(3)}, {"a": a, "b": b, "mu": {"w": mu}})
+    x, y = jnp.ones((2, 3))
+    other = jnp.ones(3) if donated else y  # which may be given twice where it is not donated
+    params, state = {"w": x}, {"a": y, "b": other, "mu": {"w": x}}
     with pytest.raises((RuntimeError, ValueError), match="donate") as caught:
         jitted(params, state)
     advice.complete(caught.value)  # as the hook does what shows an error that nobody catches
     assert re.search(r"\nparams\['w'\] and state\['mu'\]\['w'\] of step at .* are one array, "
                      r"which .*: pass jnp\.copy\(x\) as one", str(caught.value))
+
+
+def test_what_users_say_at_length_stays_whole():
+    said = "word " * 400 + "\n" * 40 + "END"
+    error, _ = checkify.checkify(lambda x: checkify.check(x > 0, said))(-1.0)
+    with pytest.raises(ValueError) as caught:
+        error.throw()
+    assert said in str(caught.value)
