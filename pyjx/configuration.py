@@ -740,9 +740,9 @@ class Config:
         return state.value
 
     def __setattr__(self, name: str, value: Any) -> None:
-        flag = name if name in states else (_alike(name) or [name])[0]
-        raise AttributeError(f"flags are set with config.update({flag!r}, ...), "
-                             "not by assignment")
+        flags = [name] if name in states else _alike(name)
+        raise AttributeError(f"flags are set with config.update({flags[0]!r}, ...), not by "
+                             "assignment" if flags else f"there is no flag {name!r}")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *states]
@@ -778,9 +778,9 @@ class Config:
 
 
 def _alike(name: str) -> list[str]:
-    """The flag that a name is like or a part of, if there is one."""
+    """The flag that a name is like, or has as one of its words, if there is one."""
     return difflib.get_close_matches(name, states, 1) or [
-        flag for flag in states if name.removeprefix("jax_") in flag][:1]
+        flag for flag in states if name.removeprefix("jax_") in flag.split("_")][:1]
 
 
 def _state(name: str) -> State:

@@ -589,6 +589,14 @@ def test_names_that_are_like_those_of_flags(name, flag):
         setattr(config, name, True)
 
 
+@pytest.mark.parametrize("name", ["zzz", "jx"])
+def test_names_that_are_like_no_flag(name):
+    with pytest.raises(AttributeError, match=f"'Config' object has no attribute '{name}'$"):
+        getattr(config, name)
+    with pytest.raises(AttributeError, match=f"^there is no flag '{name}'"):
+        setattr(config, name, 1)
+
+
 @pytest.mark.parametrize("name", ["jax_debug_nans", "jax_platform_name", "platform_name"])
 def test_flags_are_no_attributes_of_the_package(name):
     flag = f"jax_{name.removeprefix('jax_')}"

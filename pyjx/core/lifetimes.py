@@ -70,9 +70,9 @@ class Machine(Record):
         the order of a library's: batch, rows, columns.
       rounds: whether 32-bit floats that only products read are kept as those of 16 bits.
       scratch: the bytes of another memory that temporaries are put into first.
-      wait: how long they may be there without being read: the time in which memory takes so many
-        bytes.
-      flops: of products, in the time in which memory takes a byte.
+      wait: how long they may be there without being read. Times are in bytes that the memory
+        reads or writes meanwhile.
+      flops: the arithmetic operations of products that take as long as a byte.
       tiles: whether values lie in tiles: rows that are gathered are in memory, and batches of
         products are no axes of tiles.
       per_byte: what a byte of a result costs to make, in arithmetic operations: those of a vector
@@ -138,7 +138,7 @@ class Liveness:
       live: the bytes of temporaries while each equation runs, with what programs in it need.
       fixed: the bytes of arguments and results.
       inside: what programs in an equation need, by its number.
-      time: how long it takes, on a TPU, as of `Machine.wait`.
+      time: how long the program takes, where the machine has another memory; as `Machine.wait`.
     """
 
     __slots__ = ("_factor", "_inner", "_late", "_machine", "_padded", "_sizes", "eqns", "first",
@@ -288,7 +288,7 @@ class Liveness:
                 if v in self._factor and v.aval.dtype == np.float32:
                     size[v] = int(size[v] * self._factor[v])
                 size[v] = int(size[v] * self._padded.get(v, 1.0))
-            if self._machine.flops < math.inf:
+            if self._machine.scratch:
                 self._pass_time(eqn, read, touched)
             if primitive.cost is not None or primitive.in_place or primitive.holder.loops:
                 self._take_over(i, eqn, read, given)
@@ -367,12 +367,16 @@ class Liveness:
             changes.setdefault(first, []).append(bytes_)
             changes.setdefault(end, []).insert(0, -bytes_)
         held: list[int] = []
+        beyond = 0
         for i in range(len(live)):
             for n in changes.get(i, ()):
                 insort(held, n) if n > 0 else held.remove(-n)
-            taken = accumulate([self.inside.get(i, 0) + held[0], *held[1:]]) if held else ()
-            live[i] += sum([n for n, all_ in zip(held, taken, strict=True)
-                            if all_ > self._machine.scratch])
+            if i in changes or i in self.inside or i - 1 in self.inside:
+                taken = accumulate(held, initial=self.inside.get(i, 0))
+                next(taken)
+                beyond = sum([n for n, all_ in zip(held, taken, strict=True)
+                              if all_ > self._machine.scratch])
+            live[i] += beyond
         return live
 
 
@@ -382,7 +386,8 @@ def _is_barrier(primitive: Primitive) -> bool:
 
 def _ends(jaxpr: Jaxpr) -> set[Atom]:
     """The results of fusions on a TPU: rows that are gathered, what reads the result of a product
-    that nothing else reads, and of what is made of many values in memory that made of most."""
+    that nothing else reads, and, where an operation would be made of many values in memory, the
+    operand that is made of most of them."""
     found: set[Atom] = set()
     reads = Counter([x for e in jaxpr.eqns for x in e.invars] + [*jaxpr.outvars])
     products = {v for e in jaxpr.eqns if _is_product(e) for v in e.outvars if reads[v] == 1}
