@@ -19,6 +19,7 @@ from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_ints, as_truncated_int, index
 from pyjx.core.trace import Tracer, concrete_or_error
+from pyjx.core.value_texts import shortened
 from pyjx.numpy.manipulation import (
     at_least_1d,
     at_least_2d,
@@ -411,6 +412,9 @@ def _at_least(x: ArrayLike, rank: int) -> Any:
 # -- cutting ---------------------------------------------------------------------------------------
 
 
+_MOST_EMPTY = 10_000  # parts of no elements: more come of arrays of data, and take all memory
+
+
 def _cut(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int | Sequence[int] | None,
          uneven: bool) -> list[Any]:
     (ary,) = operands(name, ary)
@@ -422,6 +426,9 @@ def _cut(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int | Sequen
     if hasattr(where, "ndim") and where.ndim:
         where = np.asarray(concrete_or_error(None, where, context)).tolist()
     if isinstance(where, (tuple, list)):
+        if isinstance(size, int) and len(where) > max(size, _MOST_EMPTY):
+            raise ValueError(f"{name}: indices_or_sections gives {len(where)} positions, more than "
+                             f"the {size} of axis {axis}: {shortened(where)}")
         indices = as_ints(name, "indices_or_sections",
                           [concrete_or_error(None, i, context) for i in where])
         cuts = [min(i if i >= 0 else max(i + size, 0), size) for i in indices]
