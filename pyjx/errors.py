@@ -330,12 +330,6 @@ def _explained(error: BaseException, message: str) -> str:
     return message if message.endswith(page) else f"{message}\n{page}"  # it has been pickled
 
 
-def bounded(x: object) -> str:
-    """`str(x)`, of at most 403 characters: a longer one loses its middle."""
-    text = str(x)
-    return text if len(text) <= 400 else f"{text[:200]}...{text[-200:]}"
-
-
 def _lines(*parts: str) -> str:
     return "\n".join(part for part in parts if part)
 

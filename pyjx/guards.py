@@ -21,6 +21,7 @@ _guarded_classes: set[type] = set()
 
 _PACKAGE = __name__.rpartition(".")[0]
 _BELOW = _PACKAGE + "."
+ASKED = "__path__"  # by each `from module import name`, which no user sees
 _FUNCTIONS = 0x1  # the flag of code of functions, and those of code that runs after a call
 _GENERATORS = 0x20 | 0x80 | 0x200
 _ANSWERS = ("__getattribute__", "__next__", "__del__")  # their errors are answers
@@ -87,7 +88,7 @@ class _Leaving:
 
     def __neg__(self) -> None:
         error = sys.exception()
-        if isinstance(error, Exception) and self.work is not None:
+        if isinstance(error, Exception) and self.work is not None and error.args != (ASKED,):
             try:  # noqa: SIM105  near the limit of recursion there is no room for a context
                 self.work(error)
             except Exception:  # of that limit, or of what the error's class does

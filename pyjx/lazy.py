@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, cast
 
-from pyjx.guards import guard, guard_classes
+from pyjx.guards import ASKED, guard, guard_classes
 from pyjx.not_yet import ImportHint, lacking
 
 sys.meta_path.append(ImportHint())
@@ -147,7 +147,7 @@ def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
 def refuse(module: str) -> Callable[[str], Any]:
     """`__getattr__` for a module that is no package, and lacks names that JAX's has."""
     def missing(name: str) -> Any:
-        raise lacking(module, name)
+        raise AttributeError(name) if name == ASKED else lacking(module, name)
 
     guard(missing)
     return missing

@@ -14,7 +14,6 @@ from operator import methodcaller
 from typing import Any, TypeAlias, TypeVar
 
 from pyjx import jaxlib_pytrees
-from pyjx.errors import bounded
 from pyjx.interning import missing
 from pyjx.jaxlib_api import pytree
 from pyjx.lazy import deferred, directory
@@ -270,8 +269,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
         inner_treedef = tree_structure(inner_trees[0])
     inner_size = inner_treedef.num_leaves
     if len(flat) != inner_size * outer_treedef.num_leaves:
-        raise TypeError(f"Mismatch\n{bounded(treedef)}\n != \n"
-                        + bounded(outer_treedef.compose(inner_treedef)))
+        raise TypeError(f"Mismatch\n{treedef}\n != \n{outer_treedef.compose(inner_treedef)}")
     return inner_treedef.unflatten(
         [outer_treedef.unflatten(flat[i::inner_size]) for i in range(inner_size)])
 
@@ -479,8 +477,8 @@ def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf:
     elif not _same_metadata(expected[1], found[1]):
         what = "keys" if isinstance(prefix, dict) else "metadata"
         yield _mismatch("pytree metadata", path, f"a node of type\n    {type(prefix)}\nwith the "
-                        f"{what}\n    {bounded(expected[1])}\nbut the full tree has one with the "
-                        f"{what}\n    {bounded(found[1])}{_key_difference(expected[0], found[0])}")
+                        f"{what}\n    {expected[1]}\nbut the full tree has one with the "
+                        f"{what}\n    {found[1]}{_key_difference(expected[0], found[0])}")
     else:
         for (key, below), (_, full_below) in zip(expected[0], found[0], strict=True):
             yield from _prefix_errors((*path, key), below, full_below, is_leaf)

@@ -127,6 +127,8 @@ def complete(exc: Exception) -> None:
     file = last.tb_frame.f_code.co_filename
     own = is_internal(file)
     plain = refusal(message) if type(exc) is TypeError else message
+    if type(exc) in _SHORTENED and (own or is_of_foundation(file)):
+        plain = shortened_lines(plain)
     if own and type(exc) is ValueError and (unhashable := _UNHASHABLE.match(message)):
         plain = f"unhashable type: {unhashable[2]!r}"
     if plain != message:
@@ -137,8 +139,6 @@ def complete(exc: Exception) -> None:
                 more := completed(exc, found, last)) is not None:
             text = more
             break
-    if type(exc) in _SHORTENED and (own or is_of_foundation(file)):
-        text = shortened_lines(text)
     if text != message:
         say(exc, text)
         exc._is_complete = True  # type: ignore[attr-defined]

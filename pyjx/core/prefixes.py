@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyjx import tree_util
-from pyjx.errors import bounded
 from pyjx.tree_util import all_leaves, flatten_one_level_with_keys, keystr, tree_unflatten
 
 
@@ -88,8 +87,8 @@ def _differences(path: Path, one: Any, other: Any) -> Iterator[Difference]:
             yield (path, *sizes,  # type: ignore[misc]
                    f"the numbers of children do not match{unshared}")
     elif data != other_data:
-        yield (path, f"{kind} with pytree metadata {bounded(data)}",
-               f"{kind} with pytree metadata {bounded(other_data)}",
+        yield (path, f"{kind} with pytree metadata {data}",
+               f"{kind} with pytree metadata {other_data}",
                "the pytree node metadata does not match")
     else:
         for (key, child), (_, other_child) in zip(items, others, strict=True):

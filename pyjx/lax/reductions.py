@@ -532,9 +532,11 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
 
 
 def initial_scalar(x: Value, dtype: DTypeLike) -> Any:
-    """The value that a reduction starts with: of infinity in integers the last one before it."""
-    infinite = type(x) is float and x in (np.inf, -np.inf)
-    return host_converted(x, dtype) if infinite else as_dtype(x, dtype)
+    """The value that a reduction starts with: of infinity in integers the last one before it; other
+    floats are no integers."""
+    if type(x) is float and not dtypes.issubdtype(dtype, np.inexact):
+        return host_converted(x, dtype) if x in (np.inf, -np.inf) else x
+    return as_dtype(x, dtype)
 
 
 def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any],

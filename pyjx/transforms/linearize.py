@@ -31,7 +31,6 @@ from pyjx.engine.linearize import Hole, LinearProgram, LinearTrace, LinearVar
 from pyjx.engine.primitives import cast
 from pyjx.engine.tangents import Zero, as_given
 from pyjx.engine.types import R, S, TreeDef
-from pyjx.errors import bounded
 from pyjx.guards import guard
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
 from pyjx.transforms.arguments import check_callable, linearized, wanted_inputs
@@ -91,8 +90,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if in_tree != tangent_tree:
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
-            f"have tree structure {bounded(in_tree)} whereas tangents have tree structure "
-            f"{bounded(tangent_tree)}{first_difference(in_tree, tangent_tree)}."
+            f"have tree structure {in_tree} whereas tangents have tree structure "
+            f"{tangent_tree}{first_difference(in_tree, tangent_tree)}."
         )
     check_values(leaves)
     check_values(given)
@@ -276,7 +275,7 @@ class LinearizedFunction:
         if tree != form.in_tree:
             raise TypeError(
                 "linearized function: the tangents must have the structure of the primals, "
-                f"expected {bounded(form.in_tree)}, got {bounded(tree)}"
+                f"expected {form.in_tree}, got {tree}"
                 f"{first_difference(form.in_tree, tree)}. Pass a tangent for each argument.")
         check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
         for x, aval in zip(leaves, form.in_avals, strict=True):
@@ -404,7 +403,7 @@ class _Transposed(Record):
         cotangents, tree = flatten(out_cotangent)
         if tree != form.out_tree:
             raise TypeError("cotangent tree does not match function output, expected "
-                            f"{bounded(form.out_tree)} but got {bounded(tree)}"
+                            f"{form.out_tree} but got {tree}"
                             f"{first_difference(form.out_tree, tree)}")
         if not all(map(_same_type, map(get_aval, cotangents), form.out_avals)):
             raise TypeError("cotangent type does not match function output, expected "

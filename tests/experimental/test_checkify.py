@@ -315,3 +315,8 @@ def test_errors_that_are_not_known_yet_have_a_text():
     jax.jit(lambda x: seen.append(repr(checked(x)[0])))(ONE)
     assert seen[0].startswith("Error(") and "bool[]" in seen[0]
     assert repr(checked(-ONE)[0]) == "Error(negative (`check` failed))"
+
+
+def test_a_text_is_no_set_of_errors():
+    with pytest.raises(TypeError, match=r"a set of errors such as checkify\.nan_checks, got 'nan'"):
+        checkify.checkify(jnp.log, errors="nan")

@@ -141,3 +141,14 @@ def test_sums_of_narrow_floats_are_rounded_once(dtype):
         np.testing.assert_array_equal(total, want)
     assert float(lax.reduce_prod(jax.numpy.full(9, 1.01, dtype), (0,))) == \
         float(np.asarray(np.asarray(1.01, dtype).astype(float) ** 9, dtype))
+
+
+@pytest.mark.parametrize("reduction", [
+    lambda x, init: lax.reduce(x, init, lax.add, (0,)),
+    lambda x, init: lax.reduce((x, x), (init, 0), lambda a, b: (a[0] + b[0], a[1] + b[1]), (0,)),
+    lambda x, init: lax.reduce_window(x, init, lax.add, (2,), (1,), "VALID"),
+])
+def test_integers_are_not_added_to_a_float(reduction):
+    for init in (0.9, 1.0, np.float32(0.9)):
+        with pytest.raises(TypeError, match="inconsistent dtypes for operands and init_values"):
+            reduction(jax.numpy.arange(3), init)

@@ -89,6 +89,9 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
     if not callable(f):
         raise TypeError(f"checkify: f must be callable, got {shortened(f)}.")
     categories = frozenset(errors)
+    if not all([isinstance(c, type) for c in categories]):
+        raise TypeError("checkify: errors must be a set of errors such as checkify.nan_checks, got "
+                        f"{shortened(errors)}.")
 
     def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         out_tree: Any = None
