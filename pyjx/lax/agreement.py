@@ -17,7 +17,8 @@ from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived
-from pyjx.core.evaluation import jaxpr_as_fun
+from pyjx.core.effects import NamedAxisEffect
+from pyjx.core.evaluation import all_eqns, holds_jaxprs, jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.open_sums import closed_alike
@@ -287,14 +288,37 @@ def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., A
     choice, which is `varying`.
 
     Raises:
-      TypeError: the branches give results of different structures or types.
+      TypeError: the branches give results of different structures or types, or one sends values
+        along axes of a mesh along which the choice varies.
     """
     traced = [trace_function(op, name, fun, tree, avals, unpacked=True)
               for name, fun in zip(names, funs, strict=True)]
     order = _as_written(op, names)
     for n in order[1:]:
         _check_equal(op, (order[0], n), names, funs, traced)
-    return _varying_alike([t.closed for t in traced], varying), traced[0].out_tree
+    closed = [t.closed for t in traced]
+    if varying:
+        _check_sends_nothing(op, names, closed, varying)
+    return _varying_alike(closed, varying), traced[0].out_tree
+
+
+def _check_sends_nothing(op: str, names: Sequence[str], branches: Sequence[ClosedJaxpr],
+                         varying: frozenset[Any]) -> None:
+    """Devices that choose a branch in which values are sent would wait without end for those that
+    do not. Where all choose alike, casting the results says so."""
+    along = {tuple([a.place.mat.varying & varying for a in b.out_avals]) for b in branches}
+    for name, branch in zip(names, branches, strict=True) if len(along) > 1 else ():
+        for eqn in all_eqns(branch):
+            axes = [e.name for e in eqn.effects
+                    if type(e) is NamedAxisEffect and e.name in varying]
+            if axes and eqn.invars and not holds_jaxprs(eqn) and (
+                    eqn.params.get("axis_index_groups") is None):
+                axis = repr(axes[0])
+                raise TypeError(
+                    f"{op}: the choice varies along the mesh axis {axis}, and {name} has "
+                    f"{eqn.primitive} along it: devices that take that branch would wait for the "
+                    f"others without end. Move it out of the {op}; or, where all devices choose "
+                    f"alike, cast its result: jax.lax.pcast(y, {axis}, to='varying').")
 
 
 def _varying_alike(branches: list[ClosedJaxpr], varying: frozenset[Any]) -> list[ClosedJaxpr]:

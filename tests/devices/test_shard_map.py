@@ -645,3 +645,21 @@ def test_along_explicit_axes():
             jax.vmap(jax.shard_map(lambda x: x, in_specs=P("x"), out_specs=P("x")))(both)
     with pytest.raises(ValueError, match=r"needs the in_specs entry of `P\(\)`"):
         jax.shard_map(lambda x: x, mesh=explicit, in_specs=P(None), out_specs=P())(3.)
+
+
+@pytest.mark.parametrize("body", [
+    lambda x: lax.cond(lax.axis_index("x") > 0, lambda: lax.psum(x, "x"), lambda: x),
+    lambda x: lax.switch(lax.axis_index("x") % 2, [lambda: x, lambda: lax.pmean(x, "x")]),
+    lambda x: lax.cond(x[0, 0] > 0, lambda: (x, 2 * lax.pmax(x, "x")), lambda: (x, x))[1],
+])
+def test_devices_that_choose_differently_wait_for_no_others(mesh, body):
+    with pytest.raises(TypeError, match=r"the choice varies along the mesh axis 'x', and .* cast"):
+        jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(X)
+
+
+def test_devices_that_choose_alike_may_send(mesh):
+    def body(x):
+        sums = lax.all_gather(x, "x").sum() > 1e6  # which varies by its type
+        return lax.cond(sums, lambda: lax.pcast(lax.psum(x, "x"), "x", to="varying"), lambda: x)
+
+    close(jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(X), X)
