@@ -115,8 +115,8 @@ class TracerIntegerConversionError(JAXTypeError):
     def __init__(self, tracer: Any) -> None:
         super().__init__(_about(
             tracer, f"The __index__() method was called on traced array with shape {_type(tracer)}",
-            "To index, make the indexed sequence an array with jnp.asarray; to loop a traced "
-            "number of times use lax.while_loop.", cure_for(tracer, "Python's int")))
+            ("To index, make the indexed sequence an array with jnp.asarray; to loop a traced "
+             "number of times use lax.while_loop. " + cure_for(tracer, "Python's int")).rstrip()))
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):

@@ -25,7 +25,8 @@ class Tracer:
         return self.origin
 
 
-ORIGIN = "The value was made at model.py:3 (loss)."
+ORIGIN = ("The error occurred while tracing the function loss at model.py:3 for jit. It depends on "
+          "the value of the argument x.")
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,8 @@ _HASHABLE = {
 
 
 # Errors of arguments, by this package or one below; other classes tell what users want whole.
-_SHORTENED = (AttributeError, IndexError, TypeError, ValueError)
+_SHORTENED = (AttributeError, IndexError, NameError, NotImplementedError, RuntimeError, TypeError,
+              ValueError)
 
 
 def complete(exc: Exception) -> None:

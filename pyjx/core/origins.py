@@ -87,6 +87,8 @@ def _places(debug: DebugInfo, eqn: JaxprEqn) -> list[str]:
     limit = max(1, configuration.tracer_error_num_traceback_frames.value)
     places = []
     for f in user_frames(eqn.source_info.traceback, limit):
+        if f.file_name == "<frozen runpy>":  # which runs a module that was named
+            break
         places.append(str(f))
         if debug.func_src_info.startswith(
                 f"{f.function_name.rpartition('.')[2]} at {f.file_name}:"):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyjx import tree_util
+from pyjx.core.value_texts import shortened_text
 from pyjx.tree_util import all_leaves, flatten_one_level_with_keys, keystr, tree_unflatten
 
 
@@ -53,15 +54,19 @@ def structure_differences(one: Any, other: Any) -> Iterator[Difference]:
     return _differences((), *[tree_unflatten(t, [_leaf] * t.num_leaves) for t in (one, other)])
 
 
-def first_difference(one: Any, other: Any) -> str:
-    """The sentence, behind others, that says where two structures differ that are too large to be
-    compared at sight."""
-    if max(one.num_leaves, other.num_leaves) <= _AT_SIGHT:
-        return ""
-    found = [(f"At {keystr(path)} one" if path else "One") + f" is a {kind} and the other a "
-             f"{other_kind}, so {why}" for path, kind, other_kind, why in structure_differences(
-                 one, other)]
-    return f". {found[0]}" if found else ""
+def two_structures(words: str, first: Any, second: Any) -> str:
+    """Words in which {} stands for each of two structures that differ, and where they do if they
+    are too large to be compared at sight."""
+    text = words.format(*[shortened_text(str(tree), _SHOWN) for tree in (first, second)])
+    if max(first.num_leaves, second.num_leaves) <= _AT_SIGHT:
+        return text
+    found = [(f"At {keystr(path)} the first" if path else "The first") + f" is a {kind} and the "
+             f"second a {other}, so {why}"
+             for path, kind, other, why in structure_differences(first, second)]
+    return f"{text}. {found[0]}" if found else text
+
+
+_SHOWN = 100  # characters of a structure, as lines of messages have 600
 
 
 _AT_SIGHT = 8  # leaves

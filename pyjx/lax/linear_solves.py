@@ -13,7 +13,7 @@ from typing import Any
 from pyjx.core.avals import get_aval
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.prefixes import first_difference
+from pyjx.core.prefixes import two_structures
 from pyjx.core.records import Record
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace
@@ -163,7 +163,7 @@ def check_tree(op: str, name: str, expected_name: str, tree: TreeDef, expected: 
     """Raise TypeError unless the tree of a function's result is the expected one."""
     if tree != expected:
         raise TypeError(f"{op}: {name}() output pytree structure must match {expected_name}, got "
-                        f"{tree} and {expected}{first_difference(tree, expected)}.")
+                        + two_structures("{} and {}", tree, expected) + ".")
 
 
 # -- its primitive, linear equations ---------------------------------------------------------------

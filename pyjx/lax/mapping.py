@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.integers import as_axis, as_int
-from pyjx.core.prefixes import first_difference
+from pyjx.core.prefixes import two_structures
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.functions import source_of, tree_text
@@ -132,8 +132,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         outs, out_tree = tree_flatten(fn(tree_unflatten(tree, a), tree_unflatten(tree, b)))
         if out_tree != tree:
             raise ValueError("lax.associative_scan: fn must return what its arguments are, "
-                             f"{tree}, got {out_tree}{first_difference(tree, out_tree)}. fn is "
-                             f"{source_of(fn)}.")
+                             + two_structures("{}, got {}", tree, out_tree)
+                             + f". fn is {source_of(fn)}.")
         if [get_aval(x).shape for x in outs] != [get_aval(x).shape for x in a]:
             raise ValueError(
                 "lax.associative_scan: fn must combine slices along the axis element by element, "

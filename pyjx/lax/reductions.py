@@ -18,7 +18,7 @@ from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import check_out_sharding, resolved_sharding
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.prefixes import first_difference
+from pyjx.core.prefixes import two_structures
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, Primitive, register
 from pyjx.core.scalars import greatest, least
 from pyjx.core.trace import Tracer, is_concrete, trace_to_jaxpr
@@ -570,7 +570,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     inits, init_tree = tree_util.tree_flatten(init_values)
     if tree != init_tree:
         raise ValueError("reduce: Operands must have the same tree structure as init_values: "
-                         f"{tree} vs. {init_tree}{first_difference(tree, init_tree)}")
+                         + two_structures("{} vs. {}", tree, init_tree))
     if not flat:
         raise ValueError("reduce must have at least one operand.")
     axes = as_ints("reduce", "dimensions", dimensions)

@@ -115,7 +115,10 @@ def check_key(name: str, key: Any, *, scalar: bool = True) -> tuple[Any, bool]:
         try:
             check_key_data(impl, key)
         except TypeError as error:
-            raise TypeError(f"{error} The key comes first: {name}(key, ...).") from None
+            cure = f"The key comes first: {name}(key, ...)."
+            if getattr(key, "dtype", None) == np.uint32:
+                cure = "Keys are made by jax.random.key(seed), several by jax.random.split(key, n)."
+            raise TypeError(f"{error} {cure}") from None
         _check_legacy(name)
         keys = random_wrap_p.bind(key, impl=impl)
         raw = True

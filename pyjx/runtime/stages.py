@@ -13,7 +13,7 @@ from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.options import parted
 from pyjx.core.passes.literals import shown
-from pyjx.core.prefixes import first_difference
+from pyjx.core.prefixes import two_structures
 from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer
 from pyjx.engine.physical import physicalize
@@ -436,8 +436,8 @@ class Compiled(_Stage):
         if tree != self.in_tree:
             raise TypeError(
                 f"Function compiled with input pytree does not match the input pytree it was "
-                f"called with: {spec.name} was compiled with {self.in_tree}, called with {tree}"
-                f"{first_difference(self.in_tree, tree)}."
+                f"called with: {spec.name} was "
+                + two_structures("compiled with {}, called with {}", self.in_tree, tree) + "."
             )
         for x in leaves:
             if isinstance(x, Tracer) and type(x) is not Ref:

@@ -10,7 +10,7 @@ from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from pyjx.core.avals import get_aval, is_ref_type, is_valid_value
 from pyjx.core.integers import as_ints
-from pyjx.core.prefixes import first_difference
+from pyjx.core.prefixes import two_structures
 from pyjx.core.primitive import Primitive
 from pyjx.core.source_info import at_own_lines
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -351,8 +351,8 @@ class _FlatJvp:
             raise TypeError(
                 f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce primal "
                 "and tangent outputs with equal container (pytree) structures, but got "
-                f"{tree} and {tangent_tree} respectively{first_difference(tree, tangent_tree)}. "
-                f"The rule is {source_of(self.jvp)}."
+                + two_structures("{} and {} respectively", tree, tangent_tree) +
+                f". The rule is {source_of(self.jvp)}."
             )
         if fun.out_tree is None:
             fun.out_tree = tree

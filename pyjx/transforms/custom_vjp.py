@@ -14,7 +14,7 @@ from pyjx.core.avals import (
     is_ref_type,
     is_valid_value,
 )
-from pyjx.core.prefixes import first_difference
+from pyjx.core.prefixes import two_structures
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref, shared
 from pyjx.core.source_info import at_own_lines
@@ -538,9 +538,9 @@ class _FlatBwd(Record):
                 "Custom VJP bwd rule must produce an output with the same container (pytree) "
                 "structure as the args tuple of the primal function, and in particular must "
                 "produce a tuple of length equal to the number of arguments to the primal "
-                f"function, but got bwd output structure {tree} for primal input structure "
-                f"{in_tree}{first_difference(tree, in_tree)}.\n"
-                f"The rule {source_of(self.bwd)}, of the function "
+                "function, but got bwd output structure "
+                + two_structures("{} for primal input structure {}", tree, in_tree) +
+                f".\nThe rule {source_of(self.bwd)}, of the function "
                 f"{source_of(self.fun.owner.fun)}, is to return a tuple of {len(children)}, one "
                 f"for each argument that is differentiated; got {got}."
             ) from None

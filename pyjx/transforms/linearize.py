@@ -20,7 +20,7 @@ from pyjx.core.contents import params_key
 from pyjx.core.jaxpr import Literal
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.open_sums import same_over_mesh
-from pyjx.core.prefixes import first_difference
+from pyjx.core.prefixes import two_structures
 from pyjx.core.records import Record
 from pyjx.core.references import is_ref
 from pyjx.core.scalars import is_scalar_constant, literal_types, scalar_of
@@ -90,8 +90,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if in_tree != tangent_tree:
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
-            f"have tree structure {in_tree} whereas tangents have tree structure "
-            f"{tangent_tree}{first_difference(in_tree, tangent_tree)}."
+            + two_structures("have tree structure {} whereas tangents have tree structure {}",
+                             in_tree, tangent_tree) + "."
         )
     check_values(leaves)
     check_values(given)
@@ -275,8 +275,8 @@ class LinearizedFunction:
         if tree != form.in_tree:
             raise TypeError(
                 "linearized function: the tangents must have the structure of the primals, "
-                f"expected {form.in_tree}, got {tree}"
-                f"{first_difference(form.in_tree, tree)}. Pass a tangent for each argument.")
+                + two_structures("expected {}, got {}", form.in_tree, tree)
+                + ". Pass a tangent for each argument.")
         check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
         for x, aval in zip(leaves, form.in_avals, strict=True):
             expected = aval.to_tangent_aval()
@@ -402,9 +402,8 @@ class _Transposed(Record):
         form = self.form
         cotangents, tree = flatten(out_cotangent)
         if tree != form.out_tree:
-            raise TypeError("cotangent tree does not match function output, expected "
-                            f"{form.out_tree} but got {tree}"
-                            f"{first_difference(form.out_tree, tree)}")
+            raise TypeError("cotangent tree does not match function output, "
+                            + two_structures("expected {} but got {}", form.out_tree, tree))
         if not all(map(_same_type, map(get_aval, cotangents), form.out_avals)):
             raise TypeError("cotangent type does not match function output, expected "
                             f"{tuple(form.out_avals)} but got {cotangents}")

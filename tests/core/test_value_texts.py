@@ -69,19 +69,20 @@ def halved(p):
 
 
 @pytest.mark.parametrize(("call", "path"), [
-    (lambda: jax.jvp(lambda p: p, (TREE,), (LACKING,)), "At [0]['layer_7'] one is"),
-    (lambda: jax.linearize(lambda p: p, TREE)[1](LACKING), "['layer_7'] one is"),
-    (lambda: jax.linear_transpose(lambda p: p, TREE)(LACKING), "['layer_7'] one is"),
-    (lambda: jax.grad(of_tree)(TREE), "At [0]['layer_7'] one is"),
+    (lambda: jax.jvp(lambda p: p, (TREE,), (LACKING,)), "At [0]['layer_7'] the first is"),
+    (lambda: jax.linearize(lambda p: p, TREE)[1](LACKING), "['layer_7'] the first is"),
+    (lambda: jax.linear_transpose(lambda p: p, TREE)(LACKING), "['layer_7'] the first is"),
+    (lambda: jax.grad(of_tree)(TREE), "At [0]['layer_7'] the first is"),
     (lambda: jax.vmap(lambda p: p, ({**TREE, "layer_7": "a"},))(TREE), "in_axes[0]['layer_0']"),
-    (lambda: jax.jit(lambda p: p).lower(TREE).compile()(LACKING), "['layer_7'] one is"),
-    (lambda: lax.reduce(TREE, LACKING, lambda a, b: a, (0,)), "At ['layer_7'] one is"),
+    (lambda: jax.jit(lambda p: p).lower(TREE).compile()(LACKING), "['layer_7'] the first is"),
+    (lambda: jax.jit(lambda p: p).lower(TREE).compile()(LACKING), "), called with PyTreeDef("),
+    (lambda: lax.reduce(TREE, LACKING, lambda a, b: a, (0,)), "At ['layer_7'] the first is"),
     (lambda: lax.custom_root(lambda p: LACKING, TREE, lambda f, x: x, lambda g, y: y),
-     "At ['layer_7'] one is"),
-    (lambda: lax.associative_scan(lambda a, b: LACKING, TREE), "At ['layer_7'] one is"),
+     "At ['layer_7'] the first is"),
+    (lambda: lax.associative_scan(lambda a, b: LACKING, TREE), "At ['layer_7'] the first is"),
     (lambda: lax.scan(lambda c, _: (halved(c), None), TREE, None, length=2), "lines more)"),
     (lambda: lax.cond(X[0, 0] > 0, lambda: TREE, lambda: halved(TREE)), "lines more)"),
-], ids=range(11))
+], ids=range(12))
 def test_large_trees_are_shown_by_where_they_differ(call, path):
     with pytest.raises((TypeError, ValueError)) as caught:
         call()
