@@ -102,8 +102,8 @@ def _listed(shape: Any) -> list[Any]:
     return list(entries(shape))
 
 
-_MOST_ENTRIES = 64  # of an array, and
-_MOST_AXES = 1000  # of tuples
+_MOST_ENTRIES = 64  # of an array that is given for sizes or axes
+_MOST_AXES = 1000  # of an array
 
 
 def entries(values: Any) -> Any:

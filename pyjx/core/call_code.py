@@ -1,5 +1,5 @@
 """What code tells of calls: what was called and given where an error came of, read from frames and
-their instructions."""
+their instructions; and, of values that are lost, how they are written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from pyjx.core.value_texts import place_of
 from pyjx.guards import is_guarded
 from pyjx.tree_util import KeyPath, tree_flatten_with_path
 
-_VARIADIC = 0x04  # the flag of code that takes *args
+_VARIADIC, _WITH_KEYWORDS = 0x04, 0x08  # the flags of code that takes *args and **kwargs
+_MOST_WRITTEN = 60  # characters of an argument
 
 
 class Call(NamedTuple):
@@ -76,10 +77,9 @@ def _holds(value: Any, x: Any, depth: int) -> bool:
 def _given_further(frame: FrameType) -> tuple[Sequence[Any], Mapping[str, Any]]:
     """What came by `*args` and `**kwargs`."""
     code, known = frame.f_code, frame.f_locals
-    n, star, stars = (code.co_argcount + code.co_kwonlyargcount, code.co_flags >> 2 & 1,
-                      code.co_flags >> 3 & 1)
+    n, star = code.co_argcount + code.co_kwonlyargcount, bool(code.co_flags & _VARIADIC)
     return (known.get(code.co_varnames[n], ()) if star else (),
-            known.get(code.co_varnames[n + star], {}) if stars else {})
+            known.get(code.co_varnames[n + star], {}) if code.co_flags & _WITH_KEYWORDS else {})
 
 
 def leaves_of(tree: Any) -> list[tuple[KeyPath, Any]]:
@@ -111,7 +111,7 @@ def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, KeyPath,
                     (p, path, x) for p, value in given.items()
                     for path, x in leaves_of(value)]
         elif is_guarded(code) and (name := public_name(function_of(tb.tb_frame))):
-            n, star = code.co_argcount + code.co_kwonlyargcount, code.co_flags >> 2 & 1
+            n, star = code.co_argcount + code.co_kwonlyargcount, bool(code.co_flags & _VARIADIC)
             yield name, [(p, path, x) for i, p in enumerate(code.co_varnames[:n + star])
                          for path, x in leaves_of(known.get(p)) if path[i == n:]]
 
@@ -340,7 +340,8 @@ def operands(tb: TracebackType) -> dict[str, Any]:
 
 
 def written(frame: FrameType, parameters: Mapping[str, Parameter]) -> dict[str, str]:
-    """The arguments that a frame was called with as they are written, where that is one line."""
+    """The arguments that a frame was called with as they are written, where that is one line; but
+    for long ones."""
     caller = frame.f_back
     assert caller is not None
     line, last, start, end = list(caller.f_code.co_positions())[caller.f_lasti // 2]
@@ -352,7 +353,8 @@ def written(frame: FrameType, parameters: Mapping[str, Parameter]) -> dict[str, 
         return {}
     given = Signature([*parameters.values()]).bind(
         *call.args, **{k.arg: k.value for k in call.keywords}).arguments
-    return {p: ast.unparse(x) for p, x in given.items() if isinstance(x, ast.expr)}
+    return {p: text for p, x in given.items()
+            if isinstance(x, ast.expr) and len(text := ast.unparse(x)) <= _MOST_WRITTEN}
 
 
 def changed_names(frame: FrameType) -> set[str]:

@@ -170,8 +170,7 @@ def _as_given(call: Call, frame: FrameType) -> list[str]:
             unnamed = kind is Parameter.POSITIONAL_ONLY or (
                 variadic and kind is not Parameter.KEYWORD_ONLY)
             text = texts.get(name, "...") if x is UNKNOWN else _shown(x)
-            shown.append(("" if unnamed else f"{name}=") + (text if len(text) <= 60 or (
-                x is not UNKNOWN) else "..."))
+            shown.append(("" if unnamed else f"{name}=") + text)
     return shown if call.complete else [*shown, "..."]
 
 

@@ -18,7 +18,6 @@ __all__ = [
     "threefry_2x32", "threefry_prng_impl", "unsafe_rbg_prng_impl",
 ]
 
-
 threefry_prng_impl = threefry2x32
 rbg_prng_impl = rbg
 unsafe_rbg_prng_impl = unsafe_rbg
