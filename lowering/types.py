@@ -213,12 +213,12 @@ def quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-_SYMBOL = re.compile(r'@(?:([A-Za-z_][\w.$-]*)|"((?:[^"\\]|\\.)*)")')
+_SYMBOL = r'@(?:([A-Za-z_][\w.$-]*)|"((?:[^"\\]|\\.)*)")'
 
 
 def symbols_in(text: str) -> list[str]:
     """The names of functions and meshes in a program's text."""
-    return [m[1] or m[2] for m in _SYMBOL.finditer(text)]
+    return [m[1] or m[2] for m in re.finditer(_SYMBOL, text)]
 
 
 def with_symbols(text: str, names: Mapping[str, str]) -> str:
@@ -226,6 +226,6 @@ def with_symbols(text: str, names: Mapping[str, str]) -> str:
     def renamed(match: re.Match[str]) -> str:
         name = names.get(match[1] or match[2])
         return match[0] if name is None else \
-            f"@{name}" if _SYMBOL.fullmatch(f"@{name}") else f"@{quoted(name)}"
+            f"@{name}" if re.fullmatch(_SYMBOL, f"@{name}") else f"@{quoted(name)}"
 
-    return _SYMBOL.sub(renamed, text)
+    return re.sub(_SYMBOL, renamed, text)

@@ -233,11 +233,6 @@ from pyjx.numpy import array_methods as _array_methods  # noqa: E402
 
 _array_methods.install()
 
-# What nearly every program uses, so that its first trace does not wait for modules to load.
-for _name in (
-    # by which types and programs get the members that libraries ask for
-    "pyjx.compat", "pyjx.lax.indexing", "pyjx.numpy.contractions", "pyjx.numpy.statistics",
-    "pyjx.runtime.stages",  # compiled functions get their methods
-    "pyjx.transforms.grad", "pyjx.transforms.vjp", "pyjx.transforms.vmap",
-):
-    importlib.import_module(_name)
+# Compiled functions get their methods, and types and programs the members that libraries ask for.
+importlib.import_module("pyjx.runtime.stages")
+importlib.import_module("pyjx.compat.given_members")

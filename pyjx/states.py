@@ -82,7 +82,7 @@ def checked(flag: str, kind: Kind, optional: bool, value: Any) -> Any:
 
 
 Budget = int | float  # of memory: bytes, or a fraction of the device's
-_BUDGET = re.compile(r"\s*((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d\d?)?)\s*([A-Za-z]*|%)\s*")
+_BUDGET = r"\s*((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d\d?)?)\s*([A-Za-z]*|%)\s*"
 _BYTES = {"B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40,
           "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40,
           "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -100,7 +100,7 @@ def checked_budget(value: Any, name: str = "jit") -> Budget:
     """
     budget = value
     if isinstance(value, str):
-        found = _BUDGET.fullmatch(value)
+        found = re.fullmatch(_BUDGET, value)
         text, unit = (found[1], found[2].upper()) if found else ("0", "")
         if unit == "%" and 0 < float(text) <= 100:
             return float(text) / 100

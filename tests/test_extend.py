@@ -750,6 +750,13 @@ closed.eqns[0].primitive.get_bind_params, closed.jaxpr.with_consts, closed.in_av
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_what_few_programs_use_is_not_imported_with_the_rest():
+    program = """import sys, pyjx
+seldom = ("compat.pickles", "engine.key_reuse", "random.keys", "runtime.explain", "transforms.vmap")
+assert not [name for name in seldom if f"pyjx.{name}" in sys.modules]"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_implementations_may_be_called_and_replaced():
     calls = []
     for primitive, args, want in ((jax.lax.sin_p, (1.0,), np.sin(1.0)),

@@ -20,7 +20,7 @@ from types import FrameType, ModuleType
 from pyjx.guards import guard
 from pyjx.jax_imports import JaxFinder
 
-_OF_JAX = re.compile(r"^jax(?=\.|$)")  # the other name that pyjx may have
+_OF_JAX = r"^jax(?=\.|$)"  # the other name that pyjx may have
 
 # Which table has the names of a module and of what is below it.
 TABLES: dict[str, str] = {
@@ -127,7 +127,7 @@ class ImportHint:
                 "`import pyjx.as_jax` first.", name="jax")
         package, _, name = fullname.rpartition(".")
         under_alias = JaxFinder.answer is not None
-        said = hint(_OF_JAX.sub("pyjx", package) if under_alias else package, name)
+        said = hint(re.sub(_OF_JAX, "pyjx", package) if under_alias else package, name)
         if said and _imports(sys._getframe(1)):
             # It has no attribute `name`: `from` passes over an error that names what it looks for.
             raise ModuleNotFoundError(f"cannot import {name!r} from {package!r}{said}")

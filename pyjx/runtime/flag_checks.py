@@ -16,11 +16,11 @@ from pyjx.core import dtypes
 from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.source_info import VALUE_NOTE, current, summarize
-from pyjx.engine.key_reuse import CURE, is_key, jaxpr_signature, unused
 from pyjx.errors import KeyReuseError
 from pyjx.lazy import deferred
 from pyjx.runtime.array import ArrayImpl
 
+key_reuse = deferred("pyjx.engine.key_reuse")  # under its flag alone
 pkgutil = deferred("pkgutil")  # for what goes wrong alone
 # Who says which operation made a value: of a room above, which is loaded where one is bad.
 FINDER = "pyjx.inspect.finding:find_again"
@@ -30,7 +30,7 @@ listeners: list[Callable[[FloatingPointError], object]] = []  # to errors that p
 def consumed(keys: Any) -> Any:
     """Which keys of an array are consumed, as booleans of its shape."""
     if keys._consumed is None:
-        keys._consumed = unused(keys.shape)
+        keys._consumed = key_reuse.unused(keys.shape)
     return keys._consumed
 
 
@@ -50,18 +50,18 @@ def check_call(closed: ClosedJaxpr, args: Sequence[Any]) -> None:
     eqns = closed.eqns
     name = eqns[0].primitive.name if len(eqns) == 1 else "jit-compiled function"
     n = len(closed.consts)
-    for i, mask in jaxpr_signature(closed.jaxpr).sinks:
+    for i, mask in key_reuse.jaxpr_signature(closed.jaxpr).sinks:
         keys, position = (args[i - n], i - n) if i >= n else (closed.consts[i], i)
         if (consumed(keys) & mask).any():
             raise KeyReuseError(
                 f"Previously-consumed key passed to {name} at index {position}."
-                f"{consumed(keys).first(mask)} {CURE}")
+                f"{consumed(keys).first(mask)} {key_reuse.CURE}")
 
 
 def note_call(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> None:
     """Remember what a call consumed."""
     operands = [*closed.consts, *args]
-    signature = jaxpr_signature(closed.jaxpr)
+    signature = key_reuse.jaxpr_signature(closed.jaxpr)
     for i, mask in signature.sinks:
         known = consumed(operands[i])
         known |= mask
@@ -69,14 +69,14 @@ def note_call(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> 
     fresh = dict(signature.sources)
     passed_on = {j: (operands[i], some) for i, j, some in signature.forwards}
     for j, out in enumerate(outs):
-        if is_key(getattr(out, "aval", None)):
+        if key_reuse.is_key(getattr(out, "aval", None)):
             if j in passed_on:
                 keys, some = passed_on[j]
                 known = consumed(keys)
                 out._consumed = (_all_like(known, out.shape) if some or known.size != out.size
                                  else known.reshape(out.shape))
             else:
-                out._consumed = unused(out.shape)
+                out._consumed = key_reuse.unused(out.shape)
                 out._consumed |= ~np.asarray(fresh.get(j, False), bool)
 
 

@@ -27,8 +27,8 @@ def f(x):
     return jnp.sin(x) * x
 
 
-x = jnp.asarray(2.0)
-print(*[files_of(lambda: jax.grad(jax.jit(f))(x)) for _ in range(2)])
+x, grad, jit = jnp.asarray(2.0), jax.grad, jax.jit  # names load their modules
+print(*[files_of(lambda: grad(jit(f))(x)) for _ in range(2)])
 """
 
 # Traced, lowered, compiled; and called again. They only fall.
