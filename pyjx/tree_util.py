@@ -108,22 +108,31 @@ def tree_map(f: Callable[..., Any], tree: PyTree, *rest: Any, is_leaf: IsLeaf = 
     {'a': 11, 'b': [22]}
     """
     leaves, treedef = _flatten(tree, is_leaf)
-    if not rest:
-        return treedef.unflatten([f(x) for x in leaves])
-    columns = _flatten_rest("tree_map", treedef, tree, rest, is_leaf)
-    return treedef.unflatten([f(*xs) for xs in zip(leaves, *columns, strict=True)])
+    columns = [_subtrees("tree_map tree", treedef, tree, other, is_leaf, i)
+               for i, other in enumerate(rest)]
+    return treedef.unflatten(of_each_leaf(f, "tree", tree, leaves, *columns, is_leaf=is_leaf))
 
 
-def _flatten_rest(name: str, treedef: PyTreeDef, tree: PyTree, rest: Sequence[Any], is_leaf: IsLeaf
-                  ) -> list[list[Any]]:
-    columns = []
-    for other in rest:
-        try:
-            columns.append(treedef.flatten_up_to(other))
-        except ValueError:
-            raise_prefix_error(f"{name} tree", tree, other, is_leaf)
-            raise
-    return columns
+def of_each_leaf(f: Callable[..., Any], of: str, tree: PyTree, leaves: list[Any],
+                 *columns: Iterable[Any], is_leaf: IsLeaf = None) -> list[Any]:
+    """`f` of each leaf of a tree and what is at its place in the columns. Errors are told by which
+    leaf it was (`core/advice.py` reads that here) of the tree, which is called `of`."""
+    left = iter(leaves)
+    if columns:
+        return [f(*xs) for xs in zip(left, *columns, strict=True)]
+    return [f(x) for x in left]
+
+
+def _subtrees(name: str, treedef: PyTreeDef, tree: PyTree, other: PyTree, is_leaf: IsLeaf,
+              i: int | None = None) -> list[Any]:
+    """What another tree, `rest[i]` if that is given, has at the places of the leaves of one."""
+    try:
+        return treedef.flatten_up_to(other)
+    except ValueError:
+        for make_error in _prefix_errors((), tree, other, is_leaf):
+            where = "" if i is None else f"\nThe full tree is rest[{i}]."
+            raise ValueError(f"{make_error(name)}{where}") from None
+        raise
 
 
 def tree_reduce(function: Callable[[Any, Any], Any], tree: PyTree, initializer: Any = missing,
@@ -231,11 +240,7 @@ def broadcast_prefix(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = N
 
 def _broadcast(name: str, prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf) -> list[Any]:
     values, treedef = _flatten(prefix_tree, is_leaf)
-    try:
-        subtrees = treedef.flatten_up_to(full_tree)
-    except ValueError:
-        raise_prefix_error(f"{name} prefix_tree", prefix_tree, full_tree, is_leaf)
-        raise
+    subtrees = _subtrees(f"{name} prefix_tree", treedef, prefix_tree, full_tree, is_leaf)
     return [value for value, subtree in zip(values, subtrees, strict=True)
             for _ in range(tree_structure(subtree).num_leaves)]
 
@@ -396,10 +401,9 @@ def tree_map_with_path(f: Callable[..., Any], tree: PyTree, *rest: Any,
     {'a': ["['a'][0]5"]}
     """
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    if not rest:
-        return treedef.unflatten([f(path, x) for path, x in pairs])
-    columns = _flatten_rest("tree_map_with_path", treedef, tree, rest,
-                            None if is_leaf_takes_path else is_leaf)
+    is_leaf = None if is_leaf_takes_path else is_leaf
+    columns = [_subtrees("tree_map_with_path tree", treedef, tree, other, is_leaf, i)
+               for i, other in enumerate(rest)]
     return treedef.unflatten(
         [f(path, x, *others) for (path, x), *others in zip(pairs, *columns, strict=True)])
 
@@ -448,13 +452,6 @@ def prefix_errors(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None
     ['pytree structure error: different types at key path', '    spec[1]']
     """
     return list(_prefix_errors((), prefix_tree, full_tree, is_leaf))
-
-
-def raise_prefix_error(name: str, prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None
-                      ) -> None:
-    """Raises the first of `prefix_errors`, if there is one."""
-    for make_error in _prefix_errors((), prefix_tree, full_tree, is_leaf):
-        raise make_error(name) from None
 
 
 def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf: IsLeaf

@@ -172,7 +172,8 @@ def test_other_keys_are_named_with_their_place():
     assert str(error.value).splitlines()[1:] == [
         "    tree_map tree['c']", "There tree_map tree has a node of type", "    <class 'dict'>",
         "with the keys", "    ('x', 'y')", "but the full tree has one with the keys",
-        "    ('x', 'z')", "Missing in the full tree: ['y']", "Only in the full tree: ['z']"]
+        "    ('x', 'z')", "Missing in the full tree: ['y']", "Only in the full tree: ['z']",
+        "The full tree is rest[0]."]
 
 
 @pytest.mark.parametrize("call", [

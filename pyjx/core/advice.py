@@ -15,6 +15,8 @@ from itertools import islice
 from types import FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
+import numpy as np
+
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, value_called
@@ -29,7 +31,7 @@ from pyjx.core.value_texts import (
 )
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.not_yet import hint
-from pyjx.tree_util import keystr
+from pyjx.tree_util import keystr, of_each_leaf, tree_flatten_with_path
 
 # -- what C++ says ---------------------------------------------------------------------------------
 
@@ -143,6 +145,17 @@ def complete(exc: Exception) -> None:
     if text != message:
         say(exc, text)
         exc._is_complete = True  # type: ignore[attr-defined]
+
+
+def note_leaf(exc: Exception) -> None:
+    """Tell of which leaf of a tree it is."""
+    for tb in tracebacks_of(exc):
+        if tb.tb_frame.f_code is of_each_leaf.__code__:
+            known = tb.tb_frame.f_locals
+            left, said = known["left"].__length_hint__(), "The leaf is "
+            path = tree_flatten_with_path(known["tree"], known["is_leaf"])[0][-1 - left][0]
+            if path and not any([n.startswith(said) for n in getattr(exc, "__notes__", ())]):
+                exc.add_note(f"{said}{known['of']}{keystr(path)}.")
 
 
 def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
@@ -338,6 +351,17 @@ def _as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     return passed and f"{found[0]} It was {passed}{found.string[found.end():] * traces}"
 
 
+def _as_no_key(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """That the key comes first, where it was given as another argument."""
+    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
+        for x in frame.f_locals.values() if is_internal(frame.f_code.co_filename) else ():
+            dtype, shape = getattr(x, "dtype", None), getattr(x, "shape", ())
+            if dtypes.is_extended(dtype) or (dtype == np.uint32 and shape[-1:] == (2,)):
+                name = last.tb_frame.f_locals["name"]  # of the function that checks its key
+                return f"{found.string} The key comes first: {name}(key, ...)."
+    return None
+
+
 def _as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
     passed = _passed(exc, "self")
     if passed and f"It was {passed}" not in exc.__notes__:
@@ -397,6 +421,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     ((TypeError, ValueError), re.compile(
         r"^.* is not a valid JAX (?:array )?type\.|^.*(?:masked arrays|__jax_array__\(\)) .*",
         re.DOTALL), _as_leaf),
+    (TypeError, re.compile("invalid PRNG key data:|unexpected PRNG key type"), _as_no_key),
     (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
     (ValueError, re.compile("^Reverse-mode differentiation does not"), _as_refused_backwards),
     ((RuntimeError, ValueError), re.compile(

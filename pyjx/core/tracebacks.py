@@ -54,6 +54,7 @@ def leave_guarded(exc: Exception) -> None:
 
 def _advise(exc: Exception) -> None:
     with suppress(Exception):  # of a class of the user's, or of a function without a signature
+        advice.note_leaf(exc)
         advice.complete(exc)
 
 

@@ -27,7 +27,7 @@ from pyjx.core.specs import HiPspec, Infer, InferFromArgs, PartitionSpec, Unredu
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import moveaxis
-from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, source_of
+from pyjx.engine.functions import FlatFun, check_values, flatten, leaf_paths, name_of, source_of
 from pyjx.engine.own_types import part_types
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import AxisName, TreeDef
@@ -45,7 +45,6 @@ from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.runtime.stages import taking
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.transforms.vmap import in_dims_of, mapped_size, vmap
-from pyjx.tree_util import keystr, tree_flatten_with_path
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
@@ -185,13 +184,13 @@ class _Mapped(Record):
         names = self._names(mesh)
         specs = self._in_specs(mesh, names, args, avals)
         self._check_arguments(mesh, specs, in_tree, avals)
-        in_specs = tuple([s for i, s in enumerate(specs) if i not in passed])
-        avals = [a for i, a in enumerate(avals) if i not in passed]
         if self.in_specs is not None and self._are_explicit(mesh, names):
             named = frozenset(names_in_types(mesh, names))
-            for spec, aval in zip(in_specs, avals, strict=True):
-                if not aval.is_high:
-                    _check_type(spec, aval, named)
+            for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+                if aval is not None and not aval.is_high:
+                    _check_type(spec, aval, named, in_tree, i)
+        in_specs = tuple([s for i, s in enumerate(specs) if i not in passed])
+        avals = [a for i, a in enumerate(avals) if i not in passed]
         local = [a.shard(mesh, names, self.check_vma, s)
                  for a, s in zip(avals, in_specs, strict=True)]
         if self.check_vma:
@@ -282,7 +281,7 @@ class _Mapped(Record):
                 continue
             if len(spec) > aval.ndim:
                 self._raise_too_long("out_specs", spec, aval,
-                                     f"{fun}(*args){_path(tree, i)}", "output")
+                                     f"{fun}(*args){leaf_paths(tree)[i]}", "output")
         if self.check_vma:
             _check_parts_vary(avals, specs)
             for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
@@ -291,7 +290,7 @@ class _Mapped(Record):
                 self._check_sums(spec, aval, names)
                 varying = aval.place.mat.varying & names
                 if not varying.issubset(axes_of(spec)):
-                    self._raise_varying(mesh, spec, varying, f"{fun}(*args){_path(tree, i)}")
+                    self._raise_varying(mesh, spec, varying, f"{fun}(*args){leaf_paths(tree)[i]}")
         return specs
 
     def _check_sums(self, spec: PartitionSpec, aval: AbstractValue, names: frozenset[Any]) -> None:
@@ -341,7 +340,7 @@ class _Mapped(Record):
                 continue
             if len(spec) > aval.ndim:
                 self._raise_too_long("in_specs", spec, aval,
-                                     f"the passed args{_path(in_tree, i)}", "input")
+                                     f"the passed args{leaf_paths(in_tree)[i]}", "input")
             for d, entry in enumerate(spec):
                 axes = axes_of((entry,))
                 parts = math.prod([sizes[a] for a in axes])
@@ -352,9 +351,10 @@ class _Mapped(Record):
                         f"shard_map applied to the function '{fun}' was given argument arrays "
                         "with axis sizes that are not evenly divisible by the corresponding mesh "
                         f"axis sizes:\n\nThe mesh given has shape {tuple(sizes.values())} with "
-                        f"corresponding axis names {mesh.axis_names}.\n\nargs{_path(in_tree, i)} "
-                        f"of shape {aval.str_short()} has in_specs {spec}, which maps array axis "
-                        f"{d} (of size {aval.shape[d]}) to mesh axis {axis!r} (of size {parts}), "
+                        f"corresponding axis names {mesh.axis_names}.\n\n"
+                        f"args{leaf_paths(in_tree)[i]} of shape {aval.str_short()} has in_specs "
+                        f"{spec}, which maps array axis {d} (of size {aval.shape[d]}) to mesh axis "
+                        f"{axis!r} (of size {parts}), "
                         f"but {parts} does not evenly divide {aval.shape[d]}. Pad the argument, "
                         "or choose another mesh.")
 
@@ -406,10 +406,6 @@ def _with_kwargs(in_tree: TreeDef) -> TreeDef:
     return flatten((in_tree.unflatten(range(in_tree.num_leaves)), {}))[1]
 
 
-def _path(tree: TreeDef, i: int) -> str:
-    return keystr(tree_flatten_with_path(tree.unflatten(range(tree.num_leaves)))[0][i][0])
-
-
 def _check_specs(what: str, specs: Any) -> None:
     wrong = [s for s in flatten(specs)[0] if not hasattr(s, "to_lo")]
     if wrong:
@@ -458,16 +454,17 @@ def _spec_of(aval: AbstractValue, names: frozenset[Any]) -> PartitionSpec:
     return WHOLE if sharding is None else spec_along(sharding.spec, names)
 
 
-def _check_type(spec: PartitionSpec, aval: ShapedArray | AbstractRef, names: frozenset[Any]
-               ) -> None:
+def _check_type(spec: PartitionSpec, aval: ShapedArray | AbstractRef, names: frozenset[Any],
+                in_tree: TreeDef, i: int) -> None:
     """Raise ValueError unless an argument lies as its spec says, along axes that are Explicit."""
     lies, asked = [s.update(partitions=[*s, *[None] * (aval.ndim - len(s))])
                    for s in (_spec_of(aval, names), spec_along(spec, names))]
     if lies != asked:
         raise ValueError(
             f"in_specs passed to shard_map: {asked} does not match the specs of the input: {lies} "
-            f"for arg: {aval.str_short()}. Without `in_specs` arguments are cut as they lie; to "
-            "move one, call `jax.reshard` on it before.")
+            f"for arg: {aval.str_short()}, which is args{leaf_paths(in_tree)[i]}. Without "
+            "`in_specs` arguments are cut as they lie; to move one, call `jax.reshard` on it "
+            "before.")
 
 
 # -- one axis at a time ----------------------------------------------------------------------------

@@ -115,16 +115,17 @@ def check_key(name: str, key: Any, *, scalar: bool = True) -> tuple[Any, bool]:
         try:
             check_key_data(impl, key)
         except TypeError as error:
-            cure = f"The key comes first: {name}(key, ...)."
+            cure = " Keys are made by jax.random.key(seed)." * hasattr(key, "dtype")
             if getattr(key, "dtype", None) == np.uint32:
-                cure = "Keys are made by jax.random.key(seed), several by jax.random.split(key, n)."
-            raise TypeError(f"{error} {cure}") from None
+                cure = (f" A raw key has the shape {impl.key_shape}: to map over keys, split one "
+                        "by jax.random.split(key, n).")
+            raise TypeError(f"{error}{cure}") from None
         _check_legacy(name)
         keys = random_wrap_p.bind(key, impl=impl)
         raw = True
     else:
         raise TypeError(f"{name}: unexpected PRNG key type {type(key)}. A key is made of a seed by "
-                        f"jax.random.key(seed), and comes first: {name}(key, ...).")
+                        "jax.random.key(seed).")
     if scalar and keys.ndim:
         raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
                          f"{tuple(key.shape)} != (). Use jax.vmap for batching.")

@@ -104,14 +104,14 @@ class Fit(Record):
     def cost(self) -> float:
         return 0.0 if self.plan is None else self.plan.cost
 
-    def beyond(self, name: str, peak: float) -> Exception:
-        """The error for a program that needs more at its peak than its budget."""
+    def beyond(self, name: str, peak: float, whose: str = "by the estimate") -> Exception:
+        """The error for a program that needs more at its peak than its budget, by whose count."""
         where = f", on all {self.n_devices} devices together," if self.n_devices > 1 else ""
         hint = "" if self.work else _NOTHING
         return jaxlib_api.JaxRuntimeError(
             f"RESOURCE_EXHAUSTED: {name} does not fit in its memory_budget of "
-            f"{size_text(self.budget)}: the least that was found is {size_text(peak)}. The "
-            f"largest arrays then{where} are\n"
+            f"{size_text(self.budget)}: the least that was found is {size_text(peak)} {whose}. "
+            f"The largest arrays then{where} are\n"
             f"{table_of(largest(self.closed.jaxpr, self.after, self.sizes))}\n{CURES}{hint}")
 
     def __str__(self) -> str:
@@ -261,7 +261,8 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
     fitter.forget()
     if best is None:
         assert least is not None
-        raise least[1].beyond(name, least[0])
+        estimate = size_text(least[1].after.peak / least[1].n_devices)
+        raise least[1].beyond(name, least[0], f"by XLA's count; the estimate was {estimate}")
     fitter.keep(best[0].fit)
     return best
 
@@ -306,7 +307,8 @@ class GivenUp(Record):
 
 
 class MemoryProfile(Record):
-    """What a program is expected to need of memory, without a budget and within one.
+    """What a program is expected to need of memory, without a budget and within one: an estimate
+    from the jaxpr. When it is compiled, XLA's count decides whether it fits.
 
     Attributes:
       budget: bytes; None where there is none.
@@ -328,13 +330,13 @@ class MemoryProfile(Record):
 
     def __str__(self) -> str:
         before, after = self.peaks
-        head = f"at its peak about {size_text(before)}"
+        head = f"at its peak about {size_text(before)} by the estimate"
         if self.budget is not None and after > self.budget:
-            head += (f", which by this estimate does not fit in the memory_budget of "
-                     f"{size_text(self.budget)}: the least that was found is about "
-                     f"{size_text(after)}")
+            head += (f", which does not fit in the memory_budget of {size_text(self.budget)}: the "
+                     f"least that was found is about {size_text(after)}")
         elif self.budget is not None:
-            head += f", within {size_text(self.budget)} about {size_text(after)}"
+            head += (f", within {size_text(self.budget)} about {size_text(after)}; when it is "
+                     "compiled XLA's count decides")
         lines = [head, *[f"{name:>9} |{_drawn(curve, before)}|" for name, curve in (
             ("without", self.before), ("within", self.after))[:1 if self.budget is None else 2]],
             "the largest arrays then:", table_of(self.largest)]

@@ -214,11 +214,10 @@ def device_put(
     if (any(isinstance(leaf, Tracer) for leaf in leaves)
             or (leaves and any(map(_is_recorded, targets)))):
         sources = _prefix("device_put src", src, x, len(leaves), is_none)
-        out = _put_traced(leaves, targets, sources, donated, aliased)
+        out = _put_traced(x, leaves, targets, sources, donated, aliased)
     else:
         with jaxlib_api.asked_for("device_put"):
-            out = [_put_leaf(*args)
-                   for args in zip(leaves, targets, donated, aliased, strict=True)]
+            out = tree_util.of_each_leaf(_put_leaf, "x", x, leaves, targets, donated, aliased)
     return tree_util.tree_unflatten(treedef, out)
 
 
@@ -234,7 +233,7 @@ def _prefix(name: str, prefix: Any, tree: Any, count: int,
 # ---- device_put while tracing -------------------------------------------------------------
 
 
-def _put_traced(leaves: Sequence[Any], targets: Sequence[Any], sources: Sequence[Any],
+def _put_traced(tree: Any, leaves: list[Any], targets: Sequence[Any], sources: Sequence[Any],
                 donated: Sequence[Any], aliased: Sequence[Any]) -> Any:
     semantics = tuple(
         _CopySemantics.DONATE_INPUT if d
@@ -243,9 +242,8 @@ def _put_traced(leaves: Sequence[Any], targets: Sequence[Any], sources: Sequence
     )
     targets = [None if names_no_mesh(t) else
                _along_mesh(t) if isinstance(t, PartitionSpec) else t for t in targets]
-    for x, target in zip(leaves, targets, strict=True):
-        if isinstance(target, Sharding):
-            check_rank(target, get_aval(x))
+    tree_util.of_each_leaf(lambda x, target: check_rank(target, get_aval(x)) if isinstance(
+        target, Sharding) else None, "x", tree, leaves, targets)
     return device_put_p.bind(*leaves, devices=tuple(targets), srcs=tuple(sources),
                              copy_semantics=semantics)
 

@@ -12,11 +12,13 @@ import numpy as np
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.prefixes import structure_differences
 from pyjx.core.records import Record
 from pyjx.core.value_texts import as_pytree, shortened, without_numbers
 from pyjx.engine.functions import leaf_paths, source_of
 from pyjx.engine.types import TreeDef
 from pyjx.lazy import deferred
+from pyjx.tree_util import keystr
 
 advice = deferred("pyjx.core.advice")  # for errors alone
 inspect = deferred("inspect")  # slow to load, and seldom needed
@@ -225,8 +227,9 @@ def check_jittable(fun: Callable[..., Any]) -> None:
 _UNKNOWN = Parameters((), (), "args", None)
 
 
-def leaf_names(parameters: Parameters | None, in_tree: TreeDef, static: Any) -> tuple[str, ...]:
-    """A name such as `params['w'][0]` for each leaf of a function's arguments."""
+def argument_trees(parameters: Parameters | None, in_tree: TreeDef, static: Any
+                   ) -> list[tuple[str, TreeDef]]:
+    """What each argument of a function that is not static is called, and its structure."""
     parameters = parameters or _UNKNOWN
     args_tree, kwargs_tree = in_tree.children()
     args: tuple[TreeDef | None, ...] = tuple(args_tree.children())
@@ -234,16 +237,34 @@ def leaf_names(parameters: Parameters | None, in_tree: TreeDef, static: Any) -> 
         args = with_static(args, [(i, None, t) for i, _, t in static[0]])
     positional = parameters.positional
     n = len(positional)
-    names: list[str] = []
-    for i, tree in enumerate(args):
-        if tree is not None:
-            root = positional[i] if i < n else f"{parameters.variadic}[{i - n}]"
-            names += [root + path for path in leaf_paths(tree)]
+    found = [(positional[i] if i < n else f"args[{i}]" if parameters.variadic is None else
+              f"{parameters.variadic}[{i - n}]", tree)
+             for i, tree in enumerate(args) if tree is not None]
     for key, tree in zip(kwargs_tree.node_data()[1], kwargs_tree.children(), strict=True):
         known = parameters.keywords is None or key in parameters.every
-        root = key if known else f"{parameters.keywords}[{key!r}]"
-        names += [root + path for path in leaf_paths(tree)]
-    return tuple(names)
+        found.append((key if known else f"{parameters.keywords}[{key!r}]", tree))
+    return found
+
+
+def argument_differences(fun: Callable[..., Any], compiled: TreeDef, called: TreeDef, static: Any
+                         ) -> str:
+    """Where the arguments of a call differ from those that a function was compiled for."""
+    own, given = [dict(argument_trees(parameters_of(fun), tree, static))
+                  for tree in (compiled, called)]
+    said = [f"argument {name} is missing" for name in own if name not in given]
+    said += [f"it was compiled without argument {name}" for name in given if name not in own]
+    said += [f"{name}{keystr(path)} was a {one} and is now a {other}, so {why}"
+             for name, tree in own.items()
+             for path, one, other, why in structure_differences(tree, given.get(name, tree))]
+    more = f", and {len(said) - 3} differences more" if len(said) > 3 else ""
+    return "; ".join(said[:3]) + more if said else (
+        "what was given by position is now given by name, or the other way round")
+
+
+def leaf_names(parameters: Parameters | None, in_tree: TreeDef, static: Any) -> tuple[str, ...]:
+    """A name such as `params['w'][0]` for each leaf of a function's arguments."""
+    return tuple([root + path for root, tree in argument_trees(parameters, in_tree, static)
+                  for path in leaf_paths(tree)])
 
 
 def names_when_asked(fun: Callable[..., Any], in_tree: TreeDef, static: Any = ()

@@ -13,9 +13,9 @@ from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.options import parted
 from pyjx.core.passes.literals import shown
-from pyjx.core.prefixes import two_structures
 from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer
+from pyjx.engine.functions import source_of
 from pyjx.engine.physical import physicalize
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.guards import guard
@@ -32,7 +32,7 @@ from pyjx.runtime.placement import (
 )
 from pyjx.runtime.programs import compile_closed, compiled_anew
 from pyjx.runtime.sharding import devices_of
-from pyjx.runtime.signature import static_text
+from pyjx.runtime.signature import argument_differences, static_text
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
 if TYPE_CHECKING:
@@ -435,9 +435,10 @@ class Compiled(_Stage):
                                 f"{static_text(spec.fun, static)}.")
         if tree != self.in_tree:
             raise TypeError(
-                f"Function compiled with input pytree does not match the input pytree it was "
-                f"called with: {spec.name} was "
-                + two_structures("compiled with {}, called with {}", self.in_tree, tree) + "."
+                "Function compiled with input pytree does not match the input pytree it was called "
+                f"with: of {source_of(spec.fun)} "
+                + argument_differences(spec.fun, self.in_tree, tree, self._traced.static) + ". "
+                "Give it what it was lowered for, or call the jitted function, which compiles anew."
             )
         for x in leaves:
             if isinstance(x, Tracer) and type(x) is not Ref:

@@ -34,7 +34,13 @@ from pyjx.engine.types import R, S, TreeDef
 from pyjx.guards import guard
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
 from pyjx.transforms.arguments import check_callable, linearized, wanted_inputs
-from pyjx.tree_util import Partial, register_pytree_node, tree_leaves, tree_structure
+from pyjx.tree_util import (
+    Partial,
+    of_each_leaf,
+    register_pytree_node,
+    tree_leaves,
+    tree_structure,
+)
 
 # -- jvp -------------------------------------------------------------------------------------------
 
@@ -95,7 +101,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         )
     check_values(leaves)
     check_values(given)
-    flat_tangents = [_checked(p, t) for p, t in zip(leaves, given, strict=True)]
+    flat_tangents = of_each_leaf(_checked, "tangents", tangents, given, leaves)
     flat = FlatFun(fun, in_tree, has_aux)
     with transform_name_stack("jvp"):
         outs, out_tangents = jvp_flat(flat, leaves, flat_tangents, flat.aux)
@@ -106,7 +112,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     return flat.unflatten(outs), derivative
 
 
-def _checked(primal: Any, tangent: Any) -> Any:
+def _checked(tangent: Any, primal: Any) -> Any:
     """The tangent, if it is one of `primal`."""
     aval = get_aval(primal)
     expected = aval.to_tangent_aval()
@@ -255,6 +261,19 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
     return flat.unflatten(outs), f_jvp
 
 
+def _check_tangent(x: Any, aval: Any) -> None:
+    expected = aval.to_tangent_aval()
+    found = (ShapedArray(x.shape, x.dtype)
+             if getattr(x, "dtype", None) == dtypes.float0 else get_aval(x))
+    if not expected.describes(found) or (
+            not expected.is_float0 and not same_over_mesh(found, expected)):
+        raise ValueError(
+            "linearized function called on tangent values inconsistent with the original "
+            f"primal values:\nGot tangent aval {get_aval(x).str_short()} for primal aval "
+            f"{aval.str_short()} but expected {expected.str_short()}."
+            f"{_cast_advice(found, expected)}")
+
+
 @guard
 class LinearizedFunction:
     """The derivative of a function at a point: maps tangents of the arguments to output tangents.
@@ -278,18 +297,7 @@ class LinearizedFunction:
                 + two_structures("expected {}, got {}", form.in_tree, tree)
                 + ". Pass a tangent for each argument.")
         check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
-        for x, aval in zip(leaves, form.in_avals, strict=True):
-            expected = aval.to_tangent_aval()
-            found = (ShapedArray(x.shape, x.dtype)
-                     if getattr(x, "dtype", None) == dtypes.float0 else get_aval(x))
-            if not expected.describes(found) or (
-                    not expected.is_float0 and not same_over_mesh(found, expected)):
-                raise ValueError(
-                    "linearized function called on tangent values inconsistent with the original "
-                    f"primal values:\nGot tangent aval {get_aval(x).str_short()} for primal aval "
-                    f"{aval.str_short()} but expected {expected.str_short()}."
-                    f"{_cast_advice(found, expected)}"
-                )
+        of_each_leaf(_check_tangent, "tangents", tangents, leaves, form.in_avals)
         refs = [x for x in leaves if is_ref(x)]
         outs = form.program.filled(self._residuals).forward(
             [x[...] if is_ref(x) else x for x in leaves])

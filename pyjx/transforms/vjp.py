@@ -39,6 +39,7 @@ from pyjx.transforms.arguments import (
 from pyjx.transforms.linearize import LinearForm
 from pyjx.tree_util import (
     keystr,
+    of_each_leaf,
     register_pytree_node,
     register_static,
     tree_leaves,
@@ -295,19 +296,7 @@ class VJP:
         if tree != self.out_tree:
             _raise_other_tree(name(), self.out_tree, out_ct)
         check_values(cotangents)
-        for i, (ct, aval) in enumerate(zip(cotangents, out_avals, strict=True)):
-            expected = cotangent_aval(aval)
-            if expected.is_float0:
-                cotangents[i] = Zero(expected)
-                continue
-            found = get_aval(ct)
-            if not expected.describes(found) or not same_over_mesh(found, expected):
-                raise ValueError(
-                    "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-                    f"{found.str_short()}, but expected {expected.str_short()} because the "
-                    "corresponding output of the differentiated function had JAX type "
-                    f"{aval.str_short()}"
-                )
+        cotangents = of_each_leaf(_checked, "cotangent", out_ct, cotangents, out_avals)
         program = self._program
         if program is None:
             program = self._filled()
@@ -456,6 +445,20 @@ class VJP:
     def __repr__(self) -> str:
         return (f"VJP(fun={self._ends()[0]()}, in_tree={self.in_tree}, out_tree={self.out_tree}, "
                 f"args_res={self.args_res}, opaque_residuals={self.opaque_residuals})")
+
+
+def _checked(ct: Any, aval: AbstractValue) -> Any:
+    """The cotangent, if it is one of an output of this type."""
+    expected = cotangent_aval(aval)
+    if expected.is_float0:
+        return Zero(expected)
+    found = get_aval(ct)
+    if not expected.describes(found) or not same_over_mesh(found, expected):
+        raise ValueError(
+            "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
+            f"{found.str_short()}, but expected {expected.str_short()} because the "
+            f"corresponding output of the differentiated function had JAX type {aval.str_short()}")
+    return ct
 
 
 def _value_of(ct: Tangent, aval: AbstractValue) -> Any:

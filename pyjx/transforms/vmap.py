@@ -431,7 +431,9 @@ class _MappedFun(FlatFun):
 
 
 class _Leaf:
-    """Stands for an array in messages about the structure of the output."""
+    """Stands for an array in messages about the structure of the output, under its name."""
+
+    __module__, __qualname__ = "jax", "Array"
 
 
 def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis, tree: TreeDef, i: int) -> Any:

@@ -337,6 +337,7 @@ def test_what_does_not_fit_is_refused_with_the_arrays_and_lines():
     assert text.startswith("RESOURCE_EXHAUSTED: unrolled does not fit in its memory_budget of "
                            "400.0 KiB: the least that was found is ")
     assert re.search(r"128.0 KiB  f32\[512,64\] +\w+ +.*test_budgets.py:\d+", text)
+    assert re.search(r" KiB by XLA's count; the estimate was [\d.]+ KiB\. The largest", text)
     assert "donate_argnums" in text
 
 
@@ -599,7 +600,7 @@ def test_explain_names_the_budget():
 def test_figures_of_a_program_that_does_not_fit_say_so():
     traced = jax.jit(lambda x: jnp.sin(x) @ x).trace(np.ones(100, np.float32))
     assert str(traced.memory(700)).startswith(
-        "at its peak about 804 bytes, which by this estimate does not fit in the memory_budget of "
+        "at its peak about 804 bytes by the estimate, which does not fit in the memory_budget of "
         "700 bytes: the least that was found is about 804 bytes")
 
 
