@@ -401,66 +401,6 @@ def test_values_of_an_update_are_named():
         assert "given to x.at[index].set" in caught.value.__notes__[0]
 
 
-TREE = {f"layer{i}": {"b": jnp.ones(4), "w": jnp.ones((4, 2))} for i in range(12)}
-OTHER = {**TREE, "layer7": {"b": jnp.ones(4), "w": jnp.ones((3, 3))}}
-
-
-@pytest.mark.parametrize(("call", "leaf"), [
-    (lambda: jax.jvp(lambda p: p, (TREE,), (OTHER,)), "tangents[0]['layer7']['w']"),
-    (lambda: jax.vjp(lambda p: p, TREE)[1](OTHER), "cotangent['layer7']['w']"),
-    (lambda: jax.linearize(lambda p: p, TREE)[1](OTHER), "tangents[0]['layer7']['w']"),
-    (lambda: jax.tree.map(lambda a, b: a + b, TREE, OTHER), "tree['layer7']['w']"),
-    (lambda: jax.tree.map(lambda a: a.T @ jnp.ones(4), OTHER), "tree['layer7']['w']"),
-    (lambda: jax.device_put({"a": X, "b": [X[0]]}, jax.NamedSharding(
-        jax.make_mesh((1,), ("d",)), jax.P(None, "d"))), "x['b'][0]"),
-    (lambda: jax.jit(lambda x: jax.device_put(x, jax.NamedSharding(
-        jax.make_mesh((1,), ("d",)), jax.P(None, "d"))))({"a": X, "b": [X[0]]}), "x['b'][0]"),
-])
-def test_which_leaf_of_a_tree_it_is_of_is_noted_once(call, leaf):
-    with pytest.raises((TypeError, ValueError)) as caught:
-        call()
-    assert [n for n in caught.value.__notes__ if n.startswith("The leaf")] == [
-        f"The leaf is {leaf}."]
-
-
-def test_of_several_trees_it_is_said_which_one_differs():
-    for i in range(2):
-        trees = [{"a": 1}, {"a": 1}]
-        trees[i] = {"b": 1}
-        with pytest.raises(ValueError, match=rf"The full tree is rest\[{i}\]\."):
-            jax.tree.map(max, {"a": 1}, *trees)
-
-
-def _taken(x, y=1.0, *further):
-    return x
-
-
-@pytest.mark.parametrize(("lowered", "called", "told"), [
-    (((X, 1.0), {}), ((X,), {}), "argument y is missing"),
-    (((X,), {"y": 1.0}), ((X,), {"z": 1.0}),
-     "argument y is missing; it was compiled without argument z"),
-    (((X, 1.0, 2.0), {}), ((X, 1.0, 2.0, 3.0), {}), "it was compiled without argument further[1]"),
-    (((X, 1.0), {}), ((X,), {"y": 1.0}),
-     "what was given by position is now given by name, or the other way round"),
-    ((({"a": X, "b": X}, 1.0), {}), (({"a": X}, 1.0), {}),
-     "x was a <class 'dict'> with 2 children and is now a <class 'dict'> with 1 child, so the "
-     "numbers of children do not match, with the symmetric difference of key sets: {'b'}"),
-    (((TREE,), {}), (({**TREE, "layer7": X},), {}),
-     "x['layer7'] was a <class 'dict'> and is now a pytree leaf, so their Python types differ"),
-    ((([X] * 5,), {}), (([[X]] * 5,), {}), "differ, and 2 differences more"),
-])
-def test_what_was_compiled_for_other_arguments_names_those(lowered, called, told):
-    compiled = jax.jit(_taken).lower(*lowered[0], **lowered[1]).compile()
-    with pytest.raises(TypeError, match="Function compiled with input pytree does") as caught:
-        compiled(*called[0], **called[1])
-    assert f"{told}. Give it" in str(caught.value)
-
-
-def test_axes_of_outputs_are_told_without_classes_of_the_library():
-    with pytest.raises(ValueError, match=r"has a value of type\n    <class 'jax.Array'>"):
-        jax.vmap(lambda x: x, out_axes=(0, 1))(X)
-
-
 # -- JAX's words: tests/messages.txt ---------------------------------------------------------------
 
 _ROWS = [row.split(" => ") for row in (Path(__file__).parent / "messages.txt").read_text(
