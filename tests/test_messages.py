@@ -218,6 +218,21 @@ CASES = {
                 "expected is a vector of 7 elements, for the leaves of shapes (2, 3), ()."),
     "unravel-matrix": (lambda: ravel_pytree({"a": X})[1](X), ValueError,
                        "operand shape [2, 3]: expected is a vector of 6 elements"),
+    "text-as-number": (lambda: jnp.array([1, "b"], float), ValueError,
+                       "could not convert string to float: 'b'"),
+    "segments": (lambda: jax.jit(jax.ops.segment_max)(X[0], jnp.arange(3)),
+                 jax.errors.ConcretizationTypeError, "segment_max() `num_segments` argument. Give "
+                 "it as a static number: segment_max(data, segment_ids, num_segments=n).\n"),
+    "bins": (lambda: jax.jit(lambda n: jnp.histogram(X, n))(3), jax.errors.ConcretizationTypeError,
+             "their number must be static; give Python's number, or the edges as an array.\n"),
+    "eval-shape": (lambda: jax.eval_shape(abs, "a"), TypeError, "or bind it by functools.partial"),
+    "grad-integer": (lambda: jax.grad(jnp.argmax)(X[0]), TypeError, "The function is argmax."),
+    "one-start": (lambda: lax.dynamic_slice(X[0], 1, (2,)), ValueError,
+                  "Slice indices must be a 1D sequence, got 1: give (1,)"),
+    "bound": (lambda: jax.random.uniform(jax.random.key(0), (3,), maxval=X[:, 0]), TypeError,
+              "(3,), (2,), the second of maxval."),
+    "keys-beside-numbers": (lambda: jnp.stack([jax.random.key(0), 1.0]), ValueError,
+                            "Keys and numbers have none in common."),
     "vmap-out": (lambda: jax.vmap(lambda x: x, out_axes=3)(X), ValueError,
                  "vmap out_axes: axis 3 is out of bounds for array of dimension 2"),
 }
@@ -465,10 +480,11 @@ WHOLE = {
                 "cannot reshape array of shape (3, 4) (size 12) into shape (5, 3) (size 15)"),
     "stack": (lambda: jnp.stack([A, B]), ValueError,
               "All input arrays must have the same shape. Got (3, 4), (5, 6)."),
-    "grad-vector": (lambda: jax.grad(lambda x: x * 2)(jnp.ones(3)), TypeError,
+    "grad-vector": (lambda: jax.grad(jnp.cumsum)(jnp.ones(3)), TypeError,
                     "Gradient only defined for scalar-output functions. Output had shape: (3,). "
                     "To get the gradient, reduce the output to a scalar with output.sum(), or use "
-                    "jax.jacobian to differentiate a function with a non-scalar output."),
+                    "jax.jacobian to differentiate a function with a non-scalar output. The "
+                    "function is cumsum."),
     "vmap-sizes": (lambda: jax.vmap(lambda x, y: x + y)(jnp.ones(3), jnp.ones(4)), ValueError,
                    "vmap got inconsistent sizes for array axes to be mapped:\n"
                    "  * one axis had size 3: axis 0 of argument x of type float32[3];\n"
@@ -708,7 +724,8 @@ def test_who_is_told_to_make_an_argument_static_hears_that_arrays_cannot_be(call
 
 
 @pytest.mark.parametrize(("value", "cure"), [
-    ("a", "mark the argument as static (static_argnums or static_argnames of jit)."),
+    ("a", "mark the argument as static (static_argnums or static_argnames of jit), or bind it "
+     "by functools.partial."),
     (np.array(["a"]), "let it come from the enclosing scope, not from an argument: as it cannot be "
      "hashed, it cannot be a static one either."),
     ({1, 2}, "let it come from the enclosing scope, not from an argument"),

@@ -544,7 +544,8 @@ def _above(node: Node, strict: bool) -> frozenset[Node]:
     """`node` and all nodes that it promotes to."""
     edges = _STRICT_EDGES if strict else _EDGES
     if node not in edges:
-        raise ValueError(f"dtype={node!r} is not a valid dtype for JAX type promotion.")
+        raise ValueError(f"dtype={node!r} is not a valid dtype for JAX type promotion."
+                         + " Keys and numbers have none in common." * is_extended(node))
     return frozenset((node,)).union(*[_above(up, strict) for up in edges[node]])
 
 

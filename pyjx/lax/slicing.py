@@ -66,12 +66,13 @@ def _checked_starts(name: str, shape: tuple[int, ...], starts: Any) -> list[Valu
     """The starts with Python integers of the dtype that the others have, where that has them."""
     label = name + " (start_indices)"
     if not isinstance(starts, (tuple, list)):
-        starts = _operand(label, starts)
+        given, starts = starts, _operand(label, starts)
         got = get_aval(starts).shape
         if len(got) != 1:
             if got:
                 _check_count(name, got[0], shape)
-            raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {got}")
+            said = got or f"{given!r}: give ({given!r},)"
+            raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {said}")
         _check_count(name, got[0], shape)
         return starts
     _check_count(name, len(starts), shape)

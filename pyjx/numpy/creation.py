@@ -393,6 +393,8 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
     host = np.array(x)
     if dtype is None:
         _check_numeric(x, host)
+    elif host.dtype.kind == "U":
+        host = np.array(x, dtype)  # an error of this line is one of `x`
     if isinstance(x, range) and dtype is None:
         dtype = dtypes.default_int_dtype()
     return of_host(host, dtypes.canonicalize_dtype(host.dtype) if dtype is None else dtype)

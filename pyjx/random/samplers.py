@@ -281,13 +281,14 @@ def uniform(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, minval: 
         return placed_result(_uniform(wrapped, shape=shape, dtype=dtype), out_sharding, "uniform")
     _check_bounds("uniform(key, shape, dtype, minval, maxval)", minval, maxval)
     lead = get_aval(minval).shape if not shape else ()
-    low, high = _fitted(minval, shape, drop=not shape), _fitted(maxval, shape, drop=True)
+    low, high = (_fitted("minval", minval, shape, drop=not shape),
+                 _fitted("maxval", maxval, shape, drop=True))
     drawn = placed_result(
         _uniform(wrapped, low, high, shape=shape, dtype=dtype), out_sharding, "uniform")
     return lax.reshape(drawn, lead) if lead else drawn
 
 
-def _fitted(bound: Any, shape: tuple[int, ...], *, drop: bool) -> Any:
+def _fitted(name: str, bound: Any, shape: tuple[int, ...], *, drop: bool) -> Any:
     """A bound of uniform numbers that broadcasts to `shape`; `drop`: without leading axes of size
     one beyond those of `shape`."""
     own = get_aval(bound).shape
@@ -300,8 +301,10 @@ def _fitted(bound: Any, shape: tuple[int, ...], *, drop: bool) -> Any:
     fits = all(n == m or 1 in (n, m) for n, m in zip(own[::-1], shape[::-1], strict=False))
     stretched = fits if len(own) == len(shape) else drop or len(own) < len(shape) or not fits
     if stretched:
-        raise ValueError(f"uniform: Incompatible shapes for broadcasting: shapes={[shape, own]}")
-    raise TypeError(f"uniform got incompatible shapes for broadcasting: {shape}, {own}.")
+        raise ValueError(f"uniform: Incompatible shapes for broadcasting: shapes={[shape, own]}, "
+                         f"the second of {name}.")
+    raise TypeError(f"uniform got incompatible shapes for broadcasting: {shape}, {own}, the second "
+                    f"of {name}.")
 
 
 def normal_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:

@@ -332,7 +332,8 @@ def _static(name: str, x: Any) -> str:
         return ("let it come from the enclosing scope, not from an argument: as it cannot be "
                 "hashed, it cannot be a static one either")
     method = ": static_argnums=0 for a method, if its object does not change" * (name == "self")
-    return f"mark the argument as static (static_argnums or static_argnames of jit){method}"
+    return ("mark the argument as static (static_argnums or static_argnames of jit), or bind it by "
+            f"functools.partial{method}")
 
 
 def check_placed_alone(closed: ClosedJaxpr, ins: Sequence[Any], outs: Sequence[Any]) -> None:

@@ -259,9 +259,9 @@ def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef
         raise TypeError(
             f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
             f"To get the gradient, {cure}, or use jax.jacobian to differentiate a function with a "
-            "non-scalar output."
+            f"non-scalar output. The function is {source_of(fun)}."
         )
-    check_output_dtype("grad", aval.dtype, holomorphic)
+    check_output_dtype("grad", fun, aval.dtype, holomorphic)
     return aval
 
 
@@ -274,7 +274,8 @@ def _cure(out_tree: TreeDef) -> str:
     return " To differentiate several values, use jax.jacobian."
 
 
-def check_output_dtype(name: str, dtype: DTypeLike, holomorphic: bool) -> None:
+def check_output_dtype(name: str, fun: Callable[..., Any], dtype: DTypeLike, holomorphic: bool
+                       ) -> None:
     """Raise TypeError unless reverse mode `name` may differentiate an output of this dtype."""
     if dtype in dtypes.complex_dtypes:
         if not holomorphic:
@@ -282,16 +283,16 @@ def check_output_dtype(name: str, dtype: DTypeLike, holomorphic: bool) -> None:
                 f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
                 f"np.floating), but got {dtypes.name(dtype)}. For holomorphic differentiation, "
                 "pass holomorphic=True. For differentiation of non-holomorphic functions involving "
-                "complex outputs, use jax.vjp directly."
+                f"complex outputs, use jax.vjp directly. The function is {source_of(fun)}."
             )
     elif holomorphic:
         raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but "
-                        f"got {dtypes.name(dtype)}.")
+                        f"got {dtypes.name(dtype)}. The function is {source_of(fun)}.")
     elif dtype not in dtypes.floating_dtypes:
         raise TypeError(
             f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
             f"np.floating), but got {dtypes.name(dtype)}. For differentiation of functions with "
-            "integer outputs, use jax.vjp directly."
+            f"integer outputs, use jax.vjp directly. The function is {source_of(fun)}."
         )
 
 
@@ -396,7 +397,7 @@ def jacrev(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
         result = vjp(f, *dynamic, has_aux=has_aux)
         outs, out_tree = flatten(result[0])
         for y in outs:
-            check_output_dtype("jacrev", get_aval(y).dtype, holomorphic)
+            check_output_dtype("jacrev", fun, get_aval(y).dtype, holomorphic)
         one = isinstance(numbers, int)
         if not outs:
             jacobian = out_tree.unflatten([])
