@@ -19,10 +19,9 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, value_called
+from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, path_of, value_called
 from pyjx.core.call_notes import say
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
-from pyjx.core.source_info import note_origin
 from pyjx.core.value_texts import (
     shortened,
     shortened_lines,
@@ -332,23 +331,20 @@ def _called(last: TracebackType) -> str:
     return f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. "
 
 
-def _passed(exc: Exception, variable: str) -> str | None:
+def _passed(exc: Exception, variable: str) -> str:
     """To what, and where in the trees that came, the value was passed that the innermost function
     with such a variable refuses."""
-    refused = [tb.tb_frame.f_locals[variable] for tb in tracebacks_of(exc)
-               if variable in tb.tb_frame.f_locals][-1:]
-    for name, leaves in leaves_given(exc):
-        for of, path, x in leaves:
-            if [id(x)] == [*map(id, refused)]:
-                return (f"passed to {name} at path {of}{keystr(path)}." if path else
-                        f"the argument {of} of {name.partition(' at ')[0]}.")
-    return None
+    known = [tb.tb_frame.f_locals for tb in tracebacks_of(exc)]
+    refused = next(names[variable] for names in reversed(known) if variable in names)
+    name, of, path = path_of(exc, refused) or ("", "", "")
+    return (f"passed to {name} at path {of}{path}." if path else
+            name and f"the argument {of} of {name.partition(' at ')[0]}.")
 
 
 def _as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     passed, called = _passed(exc, "x"), next(iter(tracebacks_of(exc))).tb_frame.f_locals
     traces = any([callable(x) for x in called.values()])
-    return passed and f"{found[0]} It was {passed}{found.string[found.end():] * traces}"
+    return f"{found[0]} It was {passed}{found.string[found.end():] * traces}" if passed else None
 
 
 def _as_no_key(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -366,13 +362,6 @@ def _as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> No
     passed = _passed(exc, "self")
     if passed and f"It was {passed}" not in exc.__notes__:
         exc.add_note(f"It was {passed}")
-
-
-def _as_refused_backwards(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
-    """The line of an operation is known as eager derivatives are computed, and not replayed."""
-    for tb in tracebacks_of(exc):
-        if tb.tb_frame.f_code.co_name == "backward_eqns":
-            note_origin(exc, tb.tb_frame.f_locals["source"].traceback)
 
 
 def _as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -423,7 +412,6 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         re.DOTALL), _as_leaf),
     (TypeError, re.compile("invalid PRNG key data:|unexpected PRNG key type"), _as_no_key),
     (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
-    (ValueError, re.compile("^Reverse-mode differentiation does not"), _as_refused_backwards),
     ((RuntimeError, ValueError), re.compile(
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),

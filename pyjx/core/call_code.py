@@ -23,7 +23,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.core.value_texts import place_of
 from pyjx.guards import is_guarded
-from pyjx.tree_util import KeyPath, tree_flatten_with_path
+from pyjx.tree_util import KeyPath, keystr, tree_flatten_with_path
 
 _VARIADIC, _WITH_KEYWORDS = 0x04, 0x08  # the flags of code that takes *args and **kwargs
 _MOST_WRITTEN = 60  # characters of an argument
@@ -114,6 +114,12 @@ def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, KeyPath,
             n, star = code.co_argcount + code.co_kwonlyargcount, bool(code.co_flags & _VARIADIC)
             yield name, [(p, path, x) for i, p in enumerate(code.co_varnames[:n + star])
                          for path, x in leaves_of(known.get(p)) if path[i == n:]]
+
+
+def path_of(exc: Exception, x: Any) -> tuple[str, str, str] | None:
+    """To what that an error leaves a value was given, as which argument, and where in that."""
+    return next(((name, of, keystr(path)) for name, leaves in leaves_given(exc)
+                 for of, path, leaf in leaves if leaf is x), None)
 
 
 def public_name(fun: Any) -> str | None:

@@ -22,15 +22,14 @@ from pyjx.core.call_code import (
     function_of,
     is_listed,
     is_primitive,
-    leaves_of,
     operands,
+    path_of,
     public_name,
     written,
 )
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import aliases, in_short, shortened, shortened_text
 from pyjx.guards import is_guarded
-from pyjx.tree_util import keystr
 
 _NOTE = "The call was"
 _LONGEST = 600  # characters of its arguments
@@ -211,7 +210,7 @@ def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None
     said = is_internal(code.co_filename) and operation == opmap["RAISE_VARARGS"] and (
         argument > 0 and not _PYTHONS.search(text))  # it may raise again what Python has raised
     if said and (position := _POSITION.match(text)):
-        return _told_of_position(text, position, call, tbs)
+        return _told_of_position(exc, text, position, call, tbs)
     subject, of_value = _SUBJECT.match(text), _OF_VALUE.match(text)
     if said and any([_names(text, p) for p in call.given]):
         return None
@@ -232,8 +231,8 @@ def told(exc: Exception, call: Call, tbs: Sequence[TracebackType]) -> str | None
     return _told_of_value(text, name, value, call, bool(of_value))
 
 
-def _told_of_position(text: str, position: re.Match[str], call: Call, tbs: Sequence[TracebackType]
-                      ) -> str | None:
+def _told_of_position(exc: Exception, text: str, position: re.Match[str], call: Call,
+                      tbs: Sequence[TracebackType]) -> str | None:
     """What an operation says of the position of its operand, of that of the user's argument."""
     about, passed = _about(text, False, call, tbs), _PASSED.search(text)
     if passed and passed[0] in call.functions():
@@ -244,18 +243,16 @@ def _told_of_position(text: str, position: re.Match[str], call: Call, tbs: Seque
     name, value = about
     if name == "pred" or not any([callable(x) for x in call.given.values()]):
         after = _SCOPE.sub("", after)  # as no function is traced, which may have it otherwise
-    refused = tbs[-1].tb_frame.f_locals.get("x")
-    body = [tb.tb_frame.f_locals.get(name) for tb in tbs if tb.tb_frame.f_code is call.code]
-    path = next((keystr(path) for tree in (value, *body)
-                 for path, x in leaves_of(tree) if path and x is refused), "")
+    found = path_of(exc, tbs[-1].tb_frame.f_locals.get("x"))
+    path = found[2] if found and found[1] == name else ""
     if type(value) in (list, tuple) and str(type(value)) not in text:  # a part of it
         return f"{before}{position[1]}. That is {name}{path or f'[{position[1]}]'}{after}"
     return f"{before}{list(call.given).index(name)}. That is {name}{path}{after}"
 
 
 def _told_of_value(text: str, name: str, value: Any, call: Call, whole: bool) -> str | None:
-    """That a value is none for the argument `name`, with the message in brackets; if `whole`, that
-    is of the value as it was given."""
+    """What the argument `name` must be, with the message in brackets, or where that is not known
+    the message with the value; if `whole`, it is of the value as it was given."""
     annotation, own, shown = call.annotations.get(name), call.parameters.get(name), shortened(value)
     wanted = _wanted(annotation, value)
     if whole:
@@ -268,7 +265,10 @@ def _told_of_value(text: str, name: str, value: Any, call: Call, whole: bool) ->
                 text = text.replace(f"Argument {shown} of", "An argument of")
         else:  # no function that is traced
             text = text.partition(". The function may")[0]
-    return f"{call.name}: {name} {wanted}{shown} ({text.removesuffix('.')})"
+    if wanted:
+        return f"{call.name}: {name} {wanted}{shown} ({text.removesuffix('.')})"
+    first, *cures = text.split(". ", 1)
+    return ". ".join([f"{call.name}: {first.removesuffix('.')} ({name} is {shown})", *cures])
 
 
 def _names(text: str, parameter: str) -> bool:
@@ -305,7 +305,7 @@ def _about(text: str, said: bool, call: Call, tbs: Sequence[TracebackType]
     if left and (said or not kinds):
         return None
     of_kind = [(p, x) for p, x in call.given.items() if type(x).__name__ in kinds
-               and _wanted(call.annotations.get(p), x) != "cannot be "]
+               and _wanted(call.annotations.get(p), x)]
     return of_kind[0] if len(of_kind) == 1 else None
 
 
@@ -331,17 +331,17 @@ _PART = re.compile(r"(\w+)(?:\[(\w*).*?\])?(?: \| |$)")  # of a type: its name, 
 
 
 def _wanted(annotation: Any, value: Any) -> str:
-    """What an argument must be, by its annotation; that it cannot be this where it is that."""
+    """What an argument must be, by its annotation; empty where it is that."""
     words: dict[str, None] = {}
     if annotation is None:
-        return "cannot be "
+        return ""
     for base, elements in _PART.findall(str(annotation)):
         named, kinds = _TYPES.get(base, (f"a{'n' * (base[0] in 'AEIO')} {base}", ()))
         if base not in _TYPES and not is_listed(base):  # another name of types
-            return "cannot be "
+            return ""
         if base in ("Any", "object", "Literal", "PyTree", type(value).__name__) or (
                 len(base) < 3 or type(value) in kinds or (not kinds and hasattr(value, "dtype"))):
-            return "cannot be "
+            return ""
         words[named + _ELEMENTS.get(elements, "")] = None
     *others, last = words
     return f"must be {', '.join(others)}{' or ' * bool(others)}{last}, got "

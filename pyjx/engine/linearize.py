@@ -282,48 +282,54 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
     outs = list(cts)
     read: set[LinearVar] | None = None
     take = cts.pop
-    for primitive, operands, results, params, source in reversed(eqns):
-        if primitive.multiple_results:
-            ct: Any = [take(v, None) for v in results]
-            if all(c is None or type(c) is Zero for c in ct):
-                if not primitive.own_rules:
+    try:
+        for primitive, operands, results, params, source in reversed(eqns):
+            if primitive.multiple_results:
+                ct: Any = [take(v, None) for v in results]
+                if all(c is None or type(c) is Zero for c in ct):
+                    if not primitive.own_rules:
+                        continue
+                    if read is None:
+                        read = _read_for(outs, eqns)
+                    if read.isdisjoint(results):
+                        continue
+                ct = [Zero.cotangent_of(v.aval) if c is None else c
+                      for c, v in zip(ct, results, strict=True)]
+                if replay is not None:
+                    replay.source = source
+            else:
+                ct = take(results[0], None)
+                if ct is None:
                     continue
-                if read is None:
-                    read = _read_for(outs, eqns)
-                if read.isdisjoint(results):
-                    continue
-            ct = [Zero.cotangent_of(v.aval) if c is None else c
-                  for c, v in zip(ct, results, strict=True)]
-            if replay is not None:
-                replay.source = source
-        else:
-            ct = take(results[0], None)
-            if ct is None:
-                continue
-            if replay is not None:
-                replay.pin(source)
-        rule = primitive.transpose
-        if rule is None:
-            not_linear = f": '{primitive}' is not linear" if primitive.jvp is not None else ""
-            raise NotImplementedError(
-                f"Transpose rule (for reverse-mode differentiation) for '{primitive}' "
-                f"not implemented{not_linear}. It was applied at {source_info.summarize(source)}. "
-                "Give it a rule `transpose`, or its function a derivative by jax.custom_vjp.")
-        into = primitive.accumulate
-        if into is None or not any([type(x) is LinearVar and x in cts for x in operands]):
-            in_cts = rule(ct, *operands, **params)
-        else:
-            totals = [take(x, None) if type(x) is LinearVar else None for x in operands]
-            in_cts = into(totals, ct, *operands, **params)
-        for x, c in zip(operands, in_cts, strict=True):
-            if type(x) is LinearVar and type(c) is not Zero:
-                if c is None:
-                    raise TypeError(f"The function is not linear: '{primitive}' is not linear in "
-                                    "one of its operands, which depends on the arguments.")
-                aval = x.aval
-                if getattr(c, "aval", aval).place.sharding is not aval.place.sharding:
-                    c = with_sharding_of(c, aval)
-                cts[x] = add_tangents(cts[x], c) if x in cts else c
+                if replay is not None:
+                    replay.pin(source)
+            rule = primitive.transpose
+            if rule is None:
+                not_linear = f": '{primitive}' is not linear" if primitive.jvp is not None else ""
+                raise NotImplementedError(
+                    f"Transpose rule (for reverse-mode differentiation) for '{primitive}' "
+                    f"not implemented{not_linear}. It was applied at "
+                    f"{source_info.summarize(source)}. Give it a rule `transpose`, or its function "
+                    "a derivative by jax.custom_vjp.")
+            into = primitive.accumulate
+            if into is None or not any([type(x) is LinearVar and x in cts for x in operands]):
+                in_cts = rule(ct, *operands, **params)
+            else:
+                totals = [take(x, None) if type(x) is LinearVar else None for x in operands]
+                in_cts = into(totals, ct, *operands, **params)
+            for x, c in zip(operands, in_cts, strict=True):
+                if type(x) is LinearVar and type(c) is not Zero:
+                    if c is None:
+                        raise TypeError(
+                            f"The function is not linear: '{primitive}' is not linear in one of "
+                            "its operands, which depends on the arguments.")
+                    aval = x.aval
+                    if getattr(c, "aval", aval).place.sharding is not aval.place.sharding:
+                        c = with_sharding_of(c, aval)
+                    cts[x] = add_tangents(cts[x], c) if x in cts else c
+    except Exception as error:
+        source_info.note_origin(error, source.traceback)
+        raise
 
 
 def _read_for(outs: Sequence[LinearVar], eqns: Sequence[LinearEqn]) -> set[LinearVar]:

@@ -310,11 +310,8 @@ def raise_bad_argument(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequen
     for i, x in enumerate(leaves):
         try:
             get_aval(x)
-        except (TypeError, ValueError) as error:
+        except TypeError as error:
             name = leaf_names(parameters, in_tree, static)[i]
-            if isinstance(error, ValueError):  # which says what to do
-                raise ValueError(
-                    f"{error}\nIt was passed to {source_of(fun)} at path {name}.") from None
             raise TypeError(
                 f"Error interpreting argument to {source_of(fun)} as an abstract array. The "
                 f"problematic value is of type {type(x)} and was passed to the function at path "

@@ -22,17 +22,11 @@ from pyjx.core.specs import MappingSpec, PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, state
 from pyjx.core.value_texts import shortened
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
-from pyjx.engine.functions import (
-    FlatFun,
-    flatten,
-    leaf_paths,
-    source_of,
-)
+from pyjx.engine.functions import FlatFun, flatten, leaf_paths, source_of
 from pyjx.engine.types import AxisName, P, R, TreeDef
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.runtime.signature import leaf_names, names_when_asked, parameters_of
 from pyjx.transforms.arguments import check_callable, wraps
-from pyjx.tree_util import keystr, tree_flatten_with_path
 
 # -- types that say themselves how they are mapped -------------------------------------------------
 
@@ -226,11 +220,11 @@ def vmap(
 def _check_axes(name: str, axes: Any) -> None:
     if type(axes) is int:
         return
-    leaves = flatten(axes)[0]
+    leaves, tree = flatten(axes)
     for i, axis in enumerate(leaves):
         if not is_spec(axis):
-            path = tree_flatten_with_path(axes)[0][i][0] if len(leaves) > 8 else ()
-            where = f", where {name}{keystr(path)} is {shortened(axis)}" if path else ""
+            path = leaf_paths(tree)[i]
+            where = f", where {name}{path} is {shortened(axis)}" if path else ""
             raise TypeError(
                 f"vmap {name} must be an int, None, or (nested) container with those types as "
                 f"leaves, but got {axes}{where}."
@@ -476,11 +470,10 @@ def _raise_rank(name: str, axis: Any, shape: tuple[int, ...], i: int, fun: Calla
 
 def _raise_batched(out_tree: TreeDef, i: int, dim: int, axis_name: AxisName) -> NoReturn:
     """Say which output, the leaf `i`, is batched though `out_axes` says None."""
-    paths = tree_flatten_with_path(out_tree.unflatten([_Leaf()] * out_tree.num_leaves))[0]
     named = "" if axis_name is None else (
         f"vmap has mapped output (axis_name={axis_name}) but out_axes is None: ")
-    raise ValueError(f"{named}at vmap out_axes{keystr(paths[i][0])}, got axis spec None but output "
-                     f"was batched on axis {dim}")
+    raise ValueError(f"{named}at vmap out_axes{leaf_paths(out_tree)[i]}, got axis spec None but "
+                     f"output was batched on axis {dim}")
 
 
 def _raise_sizes(
@@ -515,7 +508,6 @@ def _raise_sizes(
 def _leaf_names(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
                ) -> list[str]:
     """For each leaf the argument that it is in, with the path to it."""
-    tree = flatten((args, {}), is_vmappable)[1]
-    paths = tree_flatten_with_path(kwargs, is_vmappable)[0]
+    tree, named = [flatten(x, is_vmappable)[1] for x in ((args, {}), kwargs)]
     return [*[f"argument {name}" for name in leaf_names(parameters_of(fun), tree, ())],
-            *[f"kwargs{keystr(path)}" for path, _ in paths]]
+            *[f"kwargs{path}" for path in leaf_paths(named)]]

@@ -212,7 +212,7 @@ def test_numbers_of_parts_may_be_floats():
     for cut in (jnp.split, jnp.array_split, jnp.hsplit):
         for parts in (3.0, np.float32(3.5), jnp.array(3.5)):
             assert [len(part) for part in cut(np.arange(6), parts)] == [2, 2, 2]
-        with pytest.raises(OverflowError, match="indices_or_sections cannot be inf \\("):
+        with pytest.raises(OverflowError, match=r"\(indices_or_sections is inf\)"):
             cut(np.arange(6), float("inf"))
         with pytest.raises(TypeError, match="indices_or_sections must be a number, got '3'"):
             cut(np.arange(6), "3")

@@ -165,7 +165,8 @@ ADD = lambda x, y: x + y  # noqa: E731
     (lambda: jax.vmap(3), TypeError, "Expected a callable value, got 3"),
     (lambda: jax.vmap(ADD, in_axes="0"), TypeError, IN_AXES + "0."),
     (lambda: jax.vmap(ADD, in_axes={0}), TypeError, IN_AXES + "{0}."),
-    (lambda: jax.vmap(ADD, in_axes=(0.0, 0)), TypeError, "vmap in_axes" + LEAVES + "(0.0, 0)."),
+    (lambda: jax.vmap(ADD, in_axes=(0.0, 0)), TypeError, "vmap in_axes" + LEAVES
+     + "(0.0, 0), where in_axes[0] is 0.0."),
     (lambda: jax.vmap(ADD, out_axes="a"), TypeError, "vmap out_axes" + LEAVES + "a."),
     (lambda: jax.vmap(ADD, in_axes=(0,))(B, B), ValueError,
      IN_AXES + "len(in_axes)=1, len(args)=2."),
