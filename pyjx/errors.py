@@ -226,6 +226,7 @@ class ShardingTypeError(Exception):
         super().__init__(_explained(self, message))
 
 
+JaxRuntimeError.__module__ = __name__
 JaxRuntimeError.__doc__ = """XLA or a device reported a failure: of compiling, running, or memory.
 
 The first word of the message is its kind. Calls return before they have run, so the error comes

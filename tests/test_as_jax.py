@@ -175,6 +175,23 @@ def test_an_absent_module_says_so(tmp_path: Path) -> None:
           "else: assert False\n", tmp_path)
 
 
+def test_errors_have_the_names_that_the_program_wrote(tmp_path: Path) -> None:
+    code = ("import jax, jax.numpy as jnp, traceback\n"
+            "def told(f):\n"
+            "    try: f()\n"
+            "    except Exception: print(*traceback.format_exc().splitlines()[-2:])\n"
+            "jax.config.update('jax_numpy_dtype_promotion', 'strict')\n"
+            "told(lambda: jnp.ones(3) + jnp.arange(3))\n"
+            "for f in (lambda: jnp.foo, lambda: jax.nn.foo, lambda: jax.numpy.linalg.foo):\n"
+            "    told(f)\n"
+            "print(jax.errors.JaxRuntimeError)\n")
+    out = check(code, tmp_path)
+    assert "pyjx" not in out and "<class 'jax.errors.JaxRuntimeError'>" in out
+    assert "jax.dtypes.TypePromotionError: " in out
+    for name in ("jax.numpy", "jax.nn", "jax.numpy.linalg"):
+        assert f"module '{name}' has no attribute 'foo'" in out
+
+
 def test_arrays_that_cpp_makes_have_types_and_shardings(tmp_path: Path) -> None:
     check("import jax, numpy as np\n"
           "x = jax.dlpack.from_dlpack(np.arange(4.))\n"

@@ -146,8 +146,9 @@ def reach_children() -> None:
 
 def show_jax_names() -> None:
     """Let libraries find jax's names where they look for them: in `sys.modules`, too."""
-    for name in ("core", "errors", "lax", "numpy", "tree_util"):
+    for name in ("core", "dtypes", "errors", "lax", "numpy", "tree_util"):
         importlib.import_module(f"jax.{name}")
+    _ = pyjx.dtypes.TypePromotionError  # which nobody names before it is raised
     pyjx.numpy.__name__ = "jax.numpy"
     for array in (Tracer, DynamicJaxprTracer, BatchTracer, JVPTracer, LinearizeTracer,
                   LinearTracer, PRNGKeyArray):

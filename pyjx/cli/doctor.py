@@ -5,7 +5,6 @@ The exit status is 1 where something is broken.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -18,6 +17,7 @@ from typing import Any
 
 import pyjx as jax
 from pyjx import alias, configuration, jaxlib_api
+from pyjx.cli import programs
 from pyjx.core.value_texts import size_text
 from pyjx.jax_imports import JaxFinder
 from pyjx.lazy import deferred
@@ -218,7 +218,7 @@ def text(report: dict[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; 1 where something is broken."""
-    parser = argparse.ArgumentParser(
+    parser = programs.Parser(
         prog="python -m pyjx doctor",
         description="Say what is installed, found and in use, and whether it works.")
     parser.add_argument("--json", action="store_true", help="print a JSON object")

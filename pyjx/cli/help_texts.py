@@ -51,10 +51,18 @@ def page() -> str:
     return _HEAD + "".join(lines)
 
 
+_CLASS = re.compile(r'^class ([A-Z]\w*)\([^\n]*(?:Error|Exception|Warning)\):\n    """(.*?)"""',
+                    re.MULTILINE | re.DOTALL)
+
+
 def _explanations() -> dict[str, str]:
     """What there is to say, by name."""
     found = {name: inspect.getdoc(getattr(errors, name)) or ""
              for name in errors.__all__ if name[0].isupper()}
+    folder = Path(pyjx.__file__).parent
+    for path in sorted({*folder.rglob("*.py")} - {*folder.glob("cli/**/*")}):
+        for name, text in _CLASS.findall(path.read_text(encoding="utf-8")):
+            found.setdefault(name, inspect.cleandoc(text))
     for name, state in states.items():
         found[name] = (f"{state.help}\n\nvalues: {_values(state).replace('`', '')}; default "
                        f"{state.default!r}, now {state.value!r}; environment variable "

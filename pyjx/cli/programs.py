@@ -11,15 +11,28 @@ import importlib
 import importlib.util
 import io
 import os
+import re
 import runpy
 import sys
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
+
+from emit_hlo.arguments import instead_of
 
 USAGE = ("usage: python -m pyjx FILE|- [ARGUMENTS]\n"
          "       python -m pyjx -m MODULE [ARGUMENTS]\n"
          "       python -m pyjx -c CODE [ARGUMENTS]")
+
+
+class Parser(argparse.ArgumentParser):
+    """One that says what is meant by an option that is not known."""
+
+    def error(self, message: str) -> NoReturn:
+        unknown = re.match(r"unrecognized arguments: (--?[\w-]+)", message)
+        if unknown:
+            message += instead_of(unknown[1], self._option_string_actions)
+        super().error(message)
 
 
 def is_program(given: Sequence[str]) -> bool:

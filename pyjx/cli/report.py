@@ -3,7 +3,6 @@ line, and what would shorten it."""
 
 from __future__ import annotations
 
-import argparse
 import builtins
 import html
 import json
@@ -145,8 +144,9 @@ class Timer:
 def sections(timer: Timer) -> list[Section]:
     """The parts of the page."""
     found = explain.explain()
-    return [_times(timer, found), _advice(found), _functions(found), _compilations(found),
-            *_lines()]
+    every = [_times(timer, found), _advice(found), _functions(found), _compilations(found),
+             *_lines()]
+    return every if found.functions else [s for s in every if s.rows]
 
 
 def _times(timer: Timer, found: explain.ProcessExplanation) -> Section:
@@ -273,7 +273,7 @@ def page(title: str, found: Sequence[Section]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; its exit status is that of the program."""
-    parser = argparse.ArgumentParser(
+    parser = programs.Parser(
         prog="python -m pyjx report",
         description="Run a program as `python -m pyjx` does, then tell where its time went.")
     parser.add_argument("-o", dest="file", type=Path,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
@@ -14,7 +13,7 @@ from pyjx.runtime import flag_checks
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; its exit status is that of the program, which an error ends where there is one.
     """
-    parser = argparse.ArgumentParser(
+    parser = programs.Parser(
         prog="python -m pyjx why",
         description="Run a program as `python -m pyjx` does, up to the first result of a compiled "
                     "program that has a NaN, and say which operation made it, and where.")

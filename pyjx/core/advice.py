@@ -335,7 +335,7 @@ def _passed(exc: Exception, variable: str) -> str:
     """To what, and where in the trees that came, the value was passed that the innermost function
     with such a variable refuses."""
     known = [tb.tb_frame.f_locals for tb in tracebacks_of(exc)]
-    refused = next(names[variable] for names in reversed(known) if variable in names)
+    refused = next((names[variable] for names in reversed(known) if variable in names), UNKNOWN)
     name, of, path = path_of(exc, refused) or ("", "", "")
     return (f"passed to {name} at path {of}{path}." if path else
             name and f"the argument {of} of {name.partition(' at ')[0]}.")
@@ -399,6 +399,9 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
             *last.tb_frame.f_code.co_varnames, *last.tb_frame.f_code.co_names) else None)),
     (TypeError, _UNEXPECTED, _as_meant), (TypeError, _ARITY, _as_called),
     (ValueError, _UNHASHABLE, _as_static), (TypeError, _DTYPE, _as_dtype),
+    (TypeError, re.compile("'?DimExpr'?( object)?"), lambda exc, found, last: (
+        f"{found.string.replace(found[0], 'a symbolic size')}. It is known when the program runs: "
+        "jnp.arange(n), lax.fori_loop(0, n, ...) and jnp.asarray(n) take it.")),
     (OverflowError, _NARROW, lambda exc, found, last: None if configuration.enable_x64.value else (
         f"{found.string.removesuffix('.')}. Integers have 64 bits with "
         "jax.config.update('jax_enable_x64', True); floats are larger without.")),

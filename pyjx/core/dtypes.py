@@ -64,7 +64,11 @@ float0: np.dtype[Any] = np.dtype([("float0", np.void, 0)])
 
 
 class TypePromotionError(ValueError):
-    """Raised when dtypes have no common dtype that they promote to implicitly."""
+    """Raised when dtypes have no common dtype that they promote to implicitly.
+
+    Ways out: convert one of them, as in `x.astype(y.dtype)`; with the flag
+    `jax_numpy_dtype_promotion` at `strict` only equal dtypes, and Python's numbers, go together.
+    """
 
 
 class extended(np.generic):

@@ -101,6 +101,8 @@ def lacking(module: str, name: str) -> AttributeError | ImportError:
     is a package; if not, `from` would pass over an AttributeError."""
     frame = sys._getframe(2)
     said = "" if _imports(frame) else hint(module, name)
+    if "jax" in sys.modules:  # under its alias
+        module = re.sub("^pyjx", "jax", module)
     if said and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]:
         return ImportError(f"cannot import {name!r} from {module!r}{said}")
     error = AttributeError(f"module {module!r} has no attribute {name!r}{said}")

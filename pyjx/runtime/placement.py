@@ -531,7 +531,9 @@ def _named(closed: ClosedJaxpr, caller: str, what: str, i: int) -> str:
 def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tuple[Any, ...],
                         outs: Shardings = (), context: Mesh | None = None) -> NoReturn:
     """Say of two arguments, or of one and the program, that they are on different devices."""
-    function = closed.debug_info.func_src_info.partition(" ")[0] or "the function"
+    function, users, _ = closed.debug_info.func_src_info.partition(" ")
+    names = {} if users else {"self": "x", "other": "y"}  # of operators
+    function = (function if users else function.strip("_")) or "the function"
     described: dict[Any, str] = {}  # the first that is said of each place
 
     def note(place: Any, text: str) -> None:
@@ -539,7 +541,8 @@ def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tupl
             described.setdefault(tuple(where), f"{text} with device ids {_ids(where)}")
 
     for i, sharding in enumerate(shardings):
-        note(sharding, f"argument {_arg_name(closed, i)} of {function} with shape "
+        name = _arg_name(closed, i)
+        note(sharding, f"argument {names.get(name, name)} of {function} with shape "
                        f"{closed.in_avals[i].str_short()} and")
     note(context, "jit's context mesh")
     for name, place in _placed_in(closed):

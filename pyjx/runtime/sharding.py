@@ -37,7 +37,11 @@ Shape = tuple[int, ...]
 
 
 class IndivisibleError(ValueError):
-    """A dimension is not a multiple of the number of shards it is cut into."""
+    """A dimension is not a multiple of the number of shards it is cut into.
+
+    Ways out: pad the array, or cut it along other dimensions, or along axes of the mesh whose sizes
+    divide the dimension's; `P()` leaves it whole on each device.
+    """
 
 
 def check_annotation(what: Callable[[], str], annotation: Any, shape: tuple[Any, ...],
@@ -62,7 +66,11 @@ def check_annotation(what: Callable[[], str], annotation: Any, shape: tuple[Any,
 
 
 class DuplicateSpecError(ValueError):
-    """A spec names an axis of the mesh twice."""
+    """A spec names an axis of the mesh twice.
+
+    Ways out: a device has one part of an array, so each axis cuts one dimension, as in `P("x",
+    "y")`; several axes may cut one dimension together, as in `P(("x", "y"))`.
+    """
 
 
 # ---- meshes -------------------------------------------------------------------------------

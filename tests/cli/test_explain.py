@@ -1,12 +1,15 @@
 """`python -m pyjx explain NAME`, and commands that are not there."""
 
+import ast
 import inspect
+import re
 
 import pytest
 
 from pyjx import errors
 from pyjx.__main__ import main
 from pyjx.states import states
+from tests import sources
 
 ERRORS = [name for name in errors.__all__ if name[0].isupper()]
 
@@ -19,6 +22,19 @@ def test_errors_tell_cause_and_cures(name, capsys):
     assert text == f"{name}\n\n{inspect.getdoc(getattr(errors, name))}\n"
     assert "Ways out: " in text or name in ("JAXTypeError", "JAXIndexError")
     assert main(["explain", f"jax.errors.{name}"]) == 0
+
+
+def test_every_error_of_the_package_is_explained(capsys):
+    classes = {node.name for name, module in sources.modules().items()
+               if name.startswith("pyjx.") and not name.startswith("pyjx.cli.")
+               for node in module.nodes if isinstance(node, ast.ClassDef)
+               and node.name[0] != "_" and re.search(
+                   r"(Error|Exception|Warning)$", " ".join(map(ast.unparse, node.bases)))}
+    assert {"IndivisibleError", "DuplicateSpecError", "NaNError", "UnknownPadding"} <= classes
+    main(["explain"])
+    assert classes <= {line.split()[0] for line in capsys.readouterr().out.splitlines()[3:]}
+    assert main(["explain", "IndivisibleError"]) == 0
+    assert "Ways out: pad the array" in capsys.readouterr().out
 
 
 def test_flags_tell_values_and_variable(capsys):

@@ -119,6 +119,25 @@ def test_a_program_that_fails_is_reported_too(tmp_path):
     assert "\nFunctions: " in found.stderr
 
 
+def test_where_nothing_was_compiled_there_are_no_empty_tables(tmp_path):
+    path = tmp_path / "fails.py"
+    path.write_text("import jax\n1 / 0\n")
+    found = run("report", str(path), JAX_PLATFORMS="cpu")
+    assert "\nTime: " in found.stderr
+    assert "Functions:" not in found.stderr and "nothing was found" not in found.stderr
+
+
+@pytest.mark.parametrize(("given", "meant"), [
+    (["doctor", "--jsn"], "unrecognized arguments: --jsn. Did you mean --json?"),
+    (["why", "--inff", "x.py"], "unrecognized arguments: --inff. Did you mean --inf?"),
+    (["report", "--out", "x.py"], "unrecognized arguments: --out; there are: -h, --help, -o."),
+])
+def test_options_that_are_not_there_are_told_what_is_meant(given, meant, capsys):
+    with pytest.raises(SystemExit):
+        main(given)
+    assert meant in capsys.readouterr().err
+
+
 def test_reports_want_a_program(capsys):
     with pytest.raises(SystemExit):
         main(["report"])

@@ -177,6 +177,14 @@ def test_what_was_compiled_for_other_arguments_names_those(lowered, called, told
     assert f"{told}. Give it" in str(caught.value)
 
 
+def test_symbolic_sizes_are_told_without_classes_of_the_library():
+    (n,) = jax.export.symbolic_shape("n")
+    for f, told in ((lambda x: range(x.shape[0]), "a symbolic size cannot be interpreted as an"),
+                    (lambda x: [1][x.shape[0]], "slices, not a symbolic size. It is known when")):
+        with pytest.raises(TypeError, match=told):
+            jax.export.export(jax.jit(f))(jax.ShapeDtypeStruct((n,), "float32"))
+
+
 def test_axes_of_outputs_are_told_without_classes_of_the_library():
     with pytest.raises(ValueError, match=r"has a value of type\n    <class 'jax.Array'>"):
         jax.vmap(lambda x: x, out_axes=(0, 1))(X)

@@ -757,3 +757,11 @@ def test_device_put_gives_up_what_the_same_devices_take_in_another_order():
     for new in (cut, NamedSharding(mesh, P()), NamedSharding(half, P("x")), devices[1]):
         assert not given_up(cut, new)
     assert not given_up(devices[0], devices[1])
+
+
+def test_operators_on_two_devices_name_operands_as_functions_do():
+    x, y = [jax.device_put(jnp.ones(3), d) for d in jax.devices()[:2]]
+    with pytest.raises(ValueError, match=r"argument x of add with .* and argument y of add with"):
+        x + y
+    with pytest.raises(ValueError, match=r"argument x of matmul with .* and argument y of matmul"):
+        x @ y
