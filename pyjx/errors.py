@@ -53,11 +53,11 @@ class ConcretizationTypeError(JAXTypeError):
     ConcretizationTypeError: Abstract tracer value encountered where concrete value is expected: ...
     """
 
-    def __init__(self, tracer: Any, context: str = "") -> None:
+    def __init__(self, tracer: Any, context: str = "", cure: str | None = None) -> None:
         super().__init__(_about(
             tracer, "Abstract tracer value encountered where concrete value is expected: traced "
             f"array with shape {_type(tracer)}" + (context and f"\n{context}"),
-            "" if re.search(r"static|\bnse\b", context) else cure_for(tracer)))  # which are cures
+            cure_for(tracer) if cure is None else cure))
 
 
 class TracerBoolConversionError(ConcretizationTypeError):

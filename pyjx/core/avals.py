@@ -84,9 +84,8 @@ def canonical_shape(shape: Any) -> Shape:
 
 def shape_error(shape: Any) -> TypeError:
     """The error for what is no shape; of a traced size in it, it says where that comes from."""
-    hint = " Did you mean its .shape?"
-    if not getattr(shape, "shape", ()):
-        hint, shape = "", (shape,) if hasattr(shape, "shape") else shape
+    hint = " Did you mean its .shape?" * _is_data(shape)
+    shape = (shape,) if getattr(shape, "shape", None) == () else shape
     return TypeError("Shapes must be 1D sequences of concrete values of integer type, "
                      f"got {shortened(shape)}.{_traced_dimension(shape) or hint}")
 
@@ -102,7 +101,6 @@ def _listed(shape: Any) -> list[Any]:
     return list(entries(shape))
 
 
-_MOST_ENTRIES = 64  # of an array that is given for sizes or axes
 _MOST_AXES = 1000  # of an array
 
 
@@ -118,10 +116,13 @@ def entries(values: Any) -> Any:
         ...
     TypeError: int64[100] is no array of one integer for each axis
     """
-    ndim = getattr(values, "ndim", 0)
-    if ndim and (ndim > 1 or len(values) > _MOST_ENTRIES):
+    if _is_data(values):
         raise TypeError(f"{in_short(values)} is no array of one integer for each axis")
     return values
+
+
+def _is_data(x: Any) -> bool:
+    return getattr(x, "ndim", 0) > 1 or (hasattr(x, "ndim") and x.size > 64)
 
 
 def _traced_dimension(shape: Any) -> str:

@@ -39,6 +39,7 @@ class Call(NamedTuple):
     given: dict[str, Any]  # by parameter; UNKNOWN where the value is lost
     complete: bool = True  # whether that is all
     then: tuple[Sequence[Any], Mapping[str, Any]] | None = None  # given to what the call gave
+    other_name: str = ""  # of a function with two, which messages have
 
     def holders(self, x: Any, body: Mapping[str, Any]) -> list[str]:
         """The parameters that were given this object, or a container that holds it."""
@@ -161,7 +162,8 @@ def call_in(frame: FrameType) -> Call | None:
         body: Any = fun
         if isinstance(fun, type):
             body = vars(fun).get("__init__") or fun.__new__
-        return Call(name, code, body.__annotations__, parameters, *_given_to(parameters, frame))
+        return Call(name, code, body.__annotations__, parameters, *_given_to(parameters, frame),
+                    other_name=getattr(fun, "other_name", ""))
     owner, _, inner = code.co_qualname.partition(".<locals>.")
     maker, owner = frame.f_globals.get(owner), owner.removeprefix("_")
     if not (inner and isinstance(maker, FunctionType) and is_listed(owner)):

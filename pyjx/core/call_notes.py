@@ -28,7 +28,7 @@ from pyjx.core.call_code import (
     written,
 )
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
-from pyjx.core.value_texts import aliases, in_short, shortened, shortened_text
+from pyjx.core.value_texts import in_short, shortened, shortened_text
 from pyjx.guards import is_guarded
 
 _NOTE = "The call was"
@@ -114,7 +114,7 @@ def _name_called(exc: Exception, call: Call) -> bool:
         ours |= any([_is_of(tb.tb_frame, other) for tb in tracebacks_of(exc)])
     else:
         ours = "_" in other and is_primitive(other)
-    ours |= method or other == aliases.get(name)
+    ours |= method or other == call.other_name or name.startswith(f"{other}_")
     if ours:
         say(exc, text)
     return ours

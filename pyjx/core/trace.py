@@ -624,12 +624,14 @@ def check_leaks(trace: Trace) -> None:
                         "keep traced values: return them instead.")
 
 
-def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
-    """`force(val)`, or ConcretizationTypeError where `val` is a tracer with no value yet."""
+def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "",
+                      cure: str | None = None) -> Any:
+    """`force(val)`, or ConcretizationTypeError where `val` is a tracer with no value yet. Where the
+    context says what to do, `cure` is empty."""
     if isinstance(val, Tracer):
         value = val.to_concrete_value()
         if value is None:
-            raise errors.ConcretizationTypeError(val, context)
+            raise errors.ConcretizationTypeError(val, context, cure)
         val = value
     return val if force is None else force(val)
 

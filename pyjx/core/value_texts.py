@@ -14,7 +14,6 @@ import numpy as np
 
 from pyjx.jaxlib_api import PjitFunction
 
-aliases: dict[str, str] = {}  # functions with two names: the other one, which messages have
 _LONGEST = 100
 _LONGEST_LINE = 600
 _OF_PYTHON = 1 << 9  # the flag of classes that are made by a class statement

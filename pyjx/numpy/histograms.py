@@ -77,7 +77,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     if length is None:
         host = np.asarray(concrete_or_error(None, x, (
             "The error occurred because of argument 'x' of jnp.bincount. To avoid this error, pass "
-            "a static `length` argument.")))
+            "a static `length` argument."), ""))
         length = max(minlength, int(host.max()) + 1 if host.size else 0)
     else:
         length = concrete_or_error(

@@ -21,7 +21,7 @@ from pyjx.core.avals import entries, get_aval
 from pyjx.core.integers import index
 from pyjx.core.scalars import wrapped_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
-from pyjx.core.value_texts import aliases, shortened
+from pyjx.core.value_texts import shortened
 from pyjx.engine.tangents import full_aval
 from pyjx.errors import ConcretizationTypeError, TracerIntegerConversionError
 from pyjx.guards import guard
@@ -301,11 +301,10 @@ def alias(name: str, function: F, make: Callable[[Any], Any] = op_jit) -> F:
     """
     body: Any = getattr(function, "__wrapped__", function)
     other = body.__name__
-    aliases[name] = other
     code = body.__code__.replace(co_name=name, co_qualname=name)  # errors are told by it
     copy = FunctionType(code, body.__globals__, name, body.__defaults__, body.__closure__)
     copy.__kwdefaults__, copy.__annotations__ = body.__kwdefaults__, body.__annotations__
-    copy.__module__ = body.__module__
+    copy.__module__, copy.other_name = body.__module__, other  # type: ignore[attr-defined]
     copy.__doc__ = f"Alias of `jax.numpy.{other}`.\n\n{body.__doc__}"
     return make(copy)  # type: ignore[no-any-return]
 

@@ -18,7 +18,6 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import entries_of
 from pyjx.core.trace import concrete_or_error, is_concrete
-from pyjx.core.value_texts import aliases
 from pyjx.engine.primitives import cast
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import creation, indexing, ufuncs
@@ -32,7 +31,7 @@ def _known(name: str, x: object) -> Any:
     """`x`, an array or the size of the result; ConcretizationTypeError if it is traced."""
     return concrete_or_error(
         None, x, f"The size argument of jnp.{name} must be statically specified to use jnp.{name} "
-        "within JAX transformations.")
+        "within JAX transformations.", "")
 
 
 # -- nonzero ---------------------------------------------------------------------------------------
@@ -386,10 +385,6 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
     wanted = [x for x, want in ((first, return_index), (inverse, return_inverse),
                                 (counts, return_counts)) if want]
     return (values, *wanted) if wanted else values
-
-
-aliases.update(dict.fromkeys(
-    ("unique_all", "unique_counts", "unique_inverse", "unique_values"), "unique"))
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None

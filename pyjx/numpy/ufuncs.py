@@ -577,7 +577,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
             concrete_or_error(None, condition, "With one argument, jnp.where gives as many indices "
                               "as the condition holds: give their number as size, or x and y. "
                               "The size argument of jnp.nonzero must be statically specified to "
-                              "use jnp.nonzero within JAX transformations.")
+                              "use jnp.nonzero within JAX transformations.", "")
         return as_array(given).nonzero(size=size, fill_value=fill_value)
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where "

@@ -234,7 +234,7 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
     if n_max is None:
         n_max = int(np.max(concrete_or_error(
             np.asarray, n, "The `n_max` argument of `jnp.scipy.special.sph_harm` must be "
-            "statically specified to use `sph_harm` within JAX transformations."), initial=0))
+            "statically specified to use `sph_harm` within JAX transformations.", ""), initial=0))
     n_max = operator.index(n_max)
     if n_max < 0:
         raise ValueError(f"sph_harm_y: n_max must not be negative, got {n_max}")
