@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
+import errno
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -122,6 +123,8 @@ _SHORTENED = (AttributeError, IndexError, NameError, NotImplementedError, Runtim
 def complete(exc: Exception) -> None:
     """Add to the message of an error what helps the user, who is shown no addresses either."""
     *_, last = tracebacks_of(exc)
+    if isinstance(exc, OSError) and exc.errno == errno.ENAMETOOLONG:
+        exc.filename = shortened(exc.filename)
     message = exc.args[0] if len(exc.args) == 1 else None
     if (not isinstance(message, str) or getattr(exc, "_is_complete", False)
             or configuration.traceback_filtering.value == "off"):

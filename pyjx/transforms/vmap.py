@@ -508,6 +508,6 @@ def _raise_sizes(
 def _leaf_names(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
                ) -> list[str]:
     """For each leaf the argument that it is in, with the path to it."""
-    tree, named = [flatten(x, is_vmappable)[1] for x in ((args, {}), kwargs)]
+    tree, named = flatten((args, {}), is_vmappable)[1], flatten(kwargs, is_vmappable)[1]
     return [*[f"argument {name}" for name in leaf_names(parameters_of(fun), tree, ())],
             *[f"kwargs{path}" for path in leaf_paths(named)]]
