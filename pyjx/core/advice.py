@@ -9,10 +9,11 @@ import difflib
 import errno
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
 from inspect import signature
 from itertools import islice
+from opcode import opname
 from types import FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
@@ -29,6 +30,7 @@ from pyjx.core.value_texts import (
     shortened_text,
     without_addresses,
 )
+from pyjx.errors import ConcretizationTypeError
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.not_yet import hint
 from pyjx.tree_util import keystr, of_each_leaf, tree_flatten_with_path
@@ -379,6 +381,23 @@ def _as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> st
     return None
 
 
+_FOR_ARRAYS = {max: "jnp.maximum", min: "jnp.minimum", sorted: "jnp.sort", any: "jnp.any",
+               all: "jnp.all"}
+
+
+def _as_pythons(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """What to use for a function of Python's that has asked for a value which is traced."""
+    *_, users = [tb for tb in tracebacks_of(exc) if not is_internal(tb.tb_frame.f_code.co_filename)]
+    name, called = value_called(users)
+    if opname[users.tb_frame.f_code.co_code[users.tb_lasti]] == "CONTAINS_OP":
+        name, other = "in", "jnp.any(x == y) or jnp.isin"
+    elif getattr(called, "__module__", "") == "math" and hasattr(np, called.__name__):
+        other = f"jnp.{called.__name__}"
+    elif (other := _FOR_ARRAYS.get(called, "") if isinstance(called, Hashable) else "") == "":
+        return None
+    return f"{found[1]}\nPython's `{name}` asks for the value: use {other}.{found[2]}"
+
+
 def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     """What C++ asks of the first argument of a class of its own."""
     return (f"NamedSharding: mesh must be a Mesh, such as jax.make_mesh((1,), ('x',)), got "
@@ -418,6 +437,8 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         re.DOTALL), _as_leaf),
     (TypeError, re.compile("invalid PRNG key data:|unexpected PRNG key type"), _as_no_key),
     (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
+    (ConcretizationTypeError, re.compile(
+        r"^(.*?)(\nMore: .*)", re.DOTALL), _as_pythons),
     ((RuntimeError, ValueError), re.compile(
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),

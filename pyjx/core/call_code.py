@@ -391,7 +391,8 @@ def callee(last: TracebackType) -> tuple[list[str], Any]:
         lambda i: i.opname.startswith("LOAD_") and isinstance(i.argval, str), begun)]
     if start[1] is None or not names:
         return [], None
-    return names, frame.f_locals.get(names[0], frame.f_globals.get(names[0]))
+    scopes = frame.f_locals, frame.f_globals, frame.f_builtins
+    return names, next((scope[names[0]] for scope in scopes if names[0] in scope), None)
 
 
 def value_called(last: TracebackType) -> tuple[str, Any]:

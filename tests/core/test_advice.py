@@ -4,6 +4,7 @@ program takes."""
 import functools
 import importlib
 import inspect
+import math
 import os
 import re
 import subprocess
@@ -427,3 +428,17 @@ def test_what_users_say_at_length_stays_whole():
     with pytest.raises(ValueError) as caught:
         error.throw()
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(("function", "words"), [
+    (lambda x: max(x, 0.0), "Python's `max` asks for the value: use jnp.maximum.\n"),
+    (lambda x: sorted([x, 2 * x]), "`sorted` asks for the value: use jnp.sort.\n"),
+    (lambda x: x in (1, 2), "`in` asks for the value: use jnp.any(x == y) or jnp.isin.\n"),
+    (lambda x: math.sqrt(x), "`math.sqrt` asks for the value: use jnp.sqrt.\n"),  # noqa: PLW0108
+    (lambda x: math.dist([x], [1.0]), None),
+    (lambda x: 1 if x > 0 else 2, None),
+])
+def test_pythons_functions_that_ask_for_a_value_have_those_of_arrays(function, words):
+    with pytest.raises(jax.errors.ConcretizationTypeError) as caught:
+        jax.jit(function)(1.0)
+    assert words in str(caught.value) if words else "asks for the" not in str(caught.value)
