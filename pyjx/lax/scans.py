@@ -155,10 +155,11 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
     scalars = [i for i, a in enumerate(avals) if not a.is_high and not a.shape]
     if scalars:
         steps = xs[0] if len(xs) == 1 and type(xs[0]) is int else None
+        shown = [str(xs[i]) for i in scalars[:4]] + ["..."] * (len(scalars) > 4)
         kind = (tree.node_data() or [None])[0]
         raise ValueError(
-            f"scan got value with no leading axis to scan over: "
-            f"{', '.join([str(xs[i]) for i in scalars])}. It is xs{leaf_paths(tree)[scalars[0]]}. "
+            f"scan got value with no leading axis to scan over: {', '.join(shown)}. "
+            f"{'The first' if scalars[1:] else 'It'} is xs{leaf_paths(tree)[scalars[0]]}. "
             + (f"A {kind.__name__} is no array, but a tree of {len(xs)} leaves: give "
                "jnp.array(xs)." if kind in (list, tuple) and len(scalars) == len(xs) else
                "What all iterations share is in the carry, or f takes it from the enclosing scope."
