@@ -434,7 +434,7 @@ def test_what_users_say_at_length_stays_whole():
     (lambda x: max(x, 0.0), "Python's `max` asks for the value: use jnp.maximum.\n"),
     (lambda x: sorted([x, 2 * x]), "`sorted` asks for the value: use jnp.sort.\n"),
     (lambda x: x in (1, 2), "`in` asks for the value: use jnp.any(x == y) or jnp.isin.\n"),
-    (lambda x: math.sqrt(x), "`math.sqrt` asks for the value: use jnp.sqrt.\n"),  # noqa: PLW0108
+    (lambda x: math.sqrt(x), "`math.sqrt` asks for the value: use jnp.sqrt.\n"),
     (lambda x: math.dist([x], [1.0]), None),
     (lambda x: 1 if x > 0 else 2, None),
 ])
