@@ -385,7 +385,7 @@ class Holder(Holding):
         given = operands[held.head:]
         linear = trace.linear_flags(given)
         linear, asked = _grown(held, linear, lambda now: dependent_outputs(programs[0], now))
-        dependent = either([dependent_outputs(p, linear) for p in programs])
+        dependent = either([asked, *[dependent_outputs(p, linear) for p in programs]])
         known = negated(linear)
         if not self.keeps:
             outs = iter(() if all(dependent) else self.bind(

@@ -316,7 +316,7 @@ def _along_mesh(name: str, x: ShapedArray, taken: Sequence[int], given: Sequence
     that are `taken` from the operand's and `given` to the result's, else as the operand."""
     for axis in {*taken, *given} if tiled else taken:
         whole_along(x, axis, f"{name} takes or puts parts along axis {axis}, which has to be "
-                             f"whole; got {x.str_short(True)}. Call `jax.reshard` on it before.")
+                             f"whole; got {x.str_short(True)}")
     entries = list(entries_of(x))
     if not tiled:
         for axis in taken:

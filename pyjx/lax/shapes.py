@@ -457,8 +457,7 @@ def _tile_sharding(out: ShapedArray, x: ShapedArray, *, reps: tuple[int, ...]) -
     for i, n in enumerate(reps):
         if n != 1:
             whole_along(x, i, f"Operand cannot be sharded on dimension {i} when the tiling is "
-                        f"non-trivial. Got input type: {x.str_short()} with reps: {reps}. Call "
-                        "jax.reshard before.")
+                        f"non-trivial. Got input type: {x.str_short()} with reps: {reps}")
     return entries_of(x)
 
 

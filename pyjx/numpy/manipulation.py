@@ -666,7 +666,7 @@ def roll(a: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array
     for i in range(aval.ndim) if axis is None else [i for i in as_tuple(axis)
                                                     if -aval.ndim <= i < aval.ndim]:
         whole_along(aval, i, f"roll: `a` cannot be sharded on the axis being rolled over. Got arr "
-                    f"type={aval.str_short()} and axis={axis}. Call jax.reshard before.")
+                    f"type={aval.str_short()} and axis={axis}")
     if axis is None:
         flat = lax.reshape(a, (aval.size,))
         for step in steps:

@@ -82,11 +82,12 @@ def test_what_is_joined_lies_alike(join):
 
 def test_repeating_along_a_cut_axis():
     x = put((8, 4), "x")
-    with pytest.raises(ShardingTypeError, match="cannot be sharded on dimension 0"):
+    with pytest.raises(ShardingTypeError, match="cannot be sharded on dimension 0") as caught:
         jnp.tile(x, (2, 1))
+    assert "reps: (2, 1). Call jax.reshard on it before.\n" in str(caught.value)
     with pytest.raises(ValueError, match=r"pass sharding to `jnp\.repeat` via `out_sharding`"):
         jnp.repeat(x, 2, axis=0)
-    with pytest.raises(ShardingTypeError, match="cannot be sharded on the axis being rolled over"):
+    with pytest.raises(ShardingTypeError, match="being rolled over.*=0. Call jax.re"):
         jnp.roll(x, 1, axis=0)
     for out in (jnp.tile(x, (1, 2)), jnp.repeat(x, 2, axis=1)):
         assert spec_text(out) == "8@x,8"

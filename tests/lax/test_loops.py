@@ -50,6 +50,19 @@ def test_reverse_mode_is_refused(wrap):
     assert caught.value.__notes__[0].endswith("(power)")
 
 
+@pytest.mark.parametrize("wrap", [jax.jit, jax.checkpoint])
+def test_reverse_mode_is_refused_where_a_tangent_ends_in_the_loop(wrap):
+    def f(x):
+        body = lambda c: (c[0] + 1, jnp.zeros(3), c[2] * 2)  # noqa: E731
+        _, a, b = lax.while_loop(lambda c: c[0] < 2, body, (0, x, x))
+        return a.sum() + b.sum()
+
+    x = jnp.ones(3)
+    assert float(jax.jvp(wrap(f), (x,), (x,))[1]) == 12.0
+    with pytest.raises(ValueError, match="Reverse-mode differentiation does not work"):
+        jax.grad(wrap(f))(x)
+
+
 def test_reverse_mode_past_a_loop_without_tangents():
     def f(x):
         n = lax.while_loop(lambda i: i < 4, lambda i: i + 1, 0)
