@@ -381,8 +381,8 @@ def _as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> st
     return None
 
 
-_FOR_ARRAYS = {max: "jnp.maximum", min: "jnp.minimum", sorted: "jnp.sort", any: "jnp.any",
-               all: "jnp.all"}
+_FOR_ARRAYS: dict[Hashable, str] = {
+    max: "jnp.maximum", min: "jnp.minimum", sorted: "jnp.sort", any: "jnp.any", all: "jnp.all"}
 
 
 def _as_pythons(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
