@@ -250,12 +250,10 @@ def escaped_tracer_error(tracer: Any, details: str = "") -> UnexpectedTracerErro
     """
     return UnexpectedTracerError(
         _lines(
-            "Encountered an unexpected tracer. A function transformed by JAX had a side effect: "
-            f"an intermediate value with type {_type(tracer)} wrapped in a "
-            f"{type(tracer).__name__} escaped the scope of the transformation.",
-            details or _origin(tracer),
-            "Return the value from the function in place of storing it in a global, a closure or "
-            "an attribute; jax.checking_leaks() reports the leak where it happens.",
+            "Encountered an unexpected tracer. A function transformed by JAX had a side effect, "
+            f"allowing for a reference to an intermediate value with type {_type(tracer)} wrapped "
+            f"in a {type(tracer).__name__} to escape the scope of the transformation.",
+            details or _origin(tracer), _OF_LEAKS,
         )
     )
 
@@ -266,6 +264,9 @@ def _type(tracer: Any) -> str:
 
 
 _MAKER = re.compile(r" for ([\w/ ]+)\.(?= |$)|(differentiated|mapped by vmap)\.$", re.MULTILINE)
+_OF_LEAKS = ("Return the value from the function in place of storing it in a global, a closure or "
+             "an attribute, or handing it to another thread; jax.checking_leaks() reports the leak "
+             "where it happens.")
 _OF_LOOPS = ("It is another one in each iteration: compute with it by jax.numpy, show it by "
              "jax.debug.print, or loop by Python's `for`.")
 _OF_BRANCHES = ("Branches are traced, whichever of them runs: compute with it by jax.numpy, show "
@@ -303,8 +304,7 @@ def _about(tracer: Any, what: str, *cure: str) -> str:
     if not getattr(getattr(tracer, "_trace", None), "alive", True):
         what = ("Encountered an unexpected tracer: a value escaped from a transformed function "
                 f"that has returned, and has no value outside of it.\n{what}")
-        cure = ("Return the value from the function in place of storing it in a global, a closure "
-                "or an attribute; jax.checking_leaks() reports the leak where it happens.",)
+        cure = (_OF_LEAKS,)
     return _lines(what, _origin(tracer), *cure)
 
 

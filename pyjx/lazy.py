@@ -115,7 +115,7 @@ class FilledModule(Package):
         if name == "__all__" or not (name.startswith("__") or "__all__" in own_dictionary(self)):
             _loaded(self.home)
             return getattr(self, name)
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        raise lacking(self.__name__, name)
 
     def __dir__(self) -> list[str]:
         own = [name for name in own_dictionary(self) if name.startswith("__")]

@@ -182,13 +182,14 @@ def test_errors_have_the_names_that_the_program_wrote(tmp_path: Path) -> None:
             "    except Exception: print(*traceback.format_exc().splitlines()[-2:])\n"
             "jax.config.update('jax_numpy_dtype_promotion', 'strict')\n"
             "told(lambda: jnp.ones(3) + jnp.arange(3))\n"
-            "for f in (lambda: jnp.foo, lambda: jax.nn.foo, lambda: jax.numpy.linalg.foo):\n"
+            "for f in (lambda: jnp.foo, lambda: jax.nn.foo, lambda: jax.numpy.linalg.foo,\n"
+            "          lambda: jax.scipy.stats.norm.foo):\n"
             "    told(f)\n"
             "print(jax.errors.JaxRuntimeError)\n")
     out = check(code, tmp_path)
     assert "pyjx" not in out and "<class 'jax.errors.JaxRuntimeError'>" in out
     assert "jax.dtypes.TypePromotionError: " in out
-    for name in ("jax.numpy", "jax.nn", "jax.numpy.linalg"):
+    for name in ("jax.numpy", "jax.nn", "jax.numpy.linalg", "jax.scipy.stats.norm"):
         assert f"module '{name}' has no attribute 'foo'" in out
 
 

@@ -344,17 +344,7 @@ class new_level:
 
 
 def raise_leaked(tracer: Tracer) -> NoReturn:
-    raise errors.UnexpectedTracerError(
-        "Encountered an unexpected tracer. A function transformed by JAX had a side effect, "
-        "allowing for a reference to an intermediate value with type "
-        f"{tracer.aval.str_short()} wrapped in a {type(tracer).__name__} to escape the scope of "
-        "the transformation.\nTransformed functions must not store values where they outlive the "
-        "call (globals, attributes, closed-over lists) nor hand them to another thread: return "
-        "them instead."
-        + _leaked_origin(tracer)
-        + "\nTo have an error where the value leaks, use jax.checking_leaks() or "
-        "JAX_CHECK_TRACER_LEAKS=1." * isinstance(tracer, DynamicJaxprTracer)
-    )
+    raise errors.escaped_tracer_error(tracer, _leaked_origin(tracer).strip())
 
 
 def _leaked_origin(tracer: Tracer) -> str:

@@ -86,11 +86,13 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
             raise TypeError("with_sharding_constraint requires arrays, got "
                             f"{type(leaf)} at position {i}.")
     targets = broadcast_argument("with_sharding_constraint shardings", shardings, x)
-    return tree_util.tree_unflatten(tree, [
-        leaf if s is None else _lying_so(leaf, s) for leaf, s in zip(leaves, targets, strict=True)])
+    return tree_util.tree_unflatten(tree, tree_util.of_each_leaf(
+        _lying_so, "x", x, leaves, targets))
 
 
 def _lying_so(x: Any, target: Any) -> Any:
+    if target is None:
+        return x
     given, layout = (target.sharding, target.layout) if isinstance(target, Format) else (
         target, None)
     sharding = resolved(given, "with_sharding_constraint", mesh=configuration.entered_mesh.value)
@@ -341,11 +343,13 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     """
     leaves, tree = tree_util.tree_flatten(xs)
     targets = broadcast_argument("reshard out_shardings", out_shardings, xs)
-    return tree_util.tree_unflatten(tree, [
-        x if s is None else _reshard(x, s) for x, s in zip(leaves, targets, strict=True)])
+    return tree_util.tree_unflatten(tree, tree_util.of_each_leaf(
+        _reshard, "xs", xs, leaves, targets))
 
 
 def _reshard(x: Any, target: Any) -> Any:
+    if target is None:
+        return x
     sharding = resolved_sharding(target, get_aval(x).shape, "reshard", of_context=False)
     if sharding is None:
         raise ValueError("Reshard should only be used with out_shardings which are non-None and "

@@ -25,6 +25,7 @@ from pyjx.engine.custom_derivative_calls import SymbolicZero, custom_vjp_call_p,
 from pyjx.engine.functions import (
     check_values,
     flatten,
+    leaf_paths,
     name_of,
     raise_bad_result,
     source_of,
@@ -582,8 +583,7 @@ class _FlatBwd(Record):
             f"tangent of the input has {expected.str_short()}. A rule may give None in its place.")
 
     def _path(self, i: int) -> str:
-        paths = tree_flatten_with_path(self.fun.in_tree.unflatten(self.in_avals))[0]
-        return keystr(paths[i][0])
+        return leaf_paths(self.fun.in_tree)[i]
 
     def _raise_type(self, i: int, found: Any, primal: Any, wrong: str) -> NoReturn:
         error = ValueError(

@@ -137,6 +137,10 @@ OTHER = {**TREE, "layer_7": {"b": X, "w": jnp.ones((3, 4))}}
         jax.make_mesh((1,), ("d",)), jax.P(None, "d"))), "x['b'][0]"),
     (lambda: jax.jit(lambda x: jax.device_put(x, jax.NamedSharding(
         jax.make_mesh((1,), ("d",)), jax.P(None, "d"))))({"a": X, "b": [X[0]]}), "x['b'][0]"),
+    (lambda: lax.with_sharding_constraint({"a": X, "b": [X[0]]}, jax.NamedSharding(jax.make_mesh(
+        (1,), ("d",), (jax.sharding.AxisType.Auto,)), jax.P(None, "d"))), "x['b'][0]"),
+    (lambda: jax.reshard({"a": X, "b": [X[0]]}, jax.NamedSharding(
+        jax.make_mesh((1,), ("d",)), jax.P(None, "d"))), "xs['b'][0]"),
 ])
 def test_which_leaf_of_a_tree_it_is_of_is_noted_once(call, leaf):
     with pytest.raises((TypeError, ValueError)) as caught:
