@@ -208,7 +208,7 @@ CASES = {
     "dtype-misspelt-cast": (lambda: jnp.asarray(X).astype("bfloat61"), TypeError,
                             "Did you mean 'bfloat16'?"),
     "dtype-far": (lambda: jnp.ones(3, "quux"), TypeError, "data type 'quux' not understood in on"),
-    "list": (lambda: jnp.sum([1, 2]), TypeError, "position 0. That is a. Make an array of"),
+    "list": (lambda: jnp.sum([1, 2]), TypeError, "That is the argument a. Make an array of"),
     "take-mode": (lambda: jnp.take(X, 1, mode="bad"), ValueError,
                   "The modes are 'fill', 'clip' and 'wrap'."),
     "cond-array": (lambda: lax.cond(X > 0, abs, abs, X), TypeError,

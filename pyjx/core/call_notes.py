@@ -246,8 +246,10 @@ def _told_of_position(exc: Exception, text: str, position: re.Match[str], call: 
     found = path_of(exc, tbs[-1].tb_frame.f_locals.get("x"))
     path = found[2] if found and found[1] == name else ""
     if type(value) in (list, tuple) and str(type(value)) not in text:  # a part of it
-        return f"{before}{position[1]}. That is {name}{path or f'[{position[1]}]'}{after}"
-    return f"{before}{list(call.given).index(name)}. That is {name}{path}{after}"
+        place, path = position[1], path or f"[{position[1]}]"
+    else:
+        place = str(list(call.given).index(name))
+    return f"{before}{place}. That is the argument {name}{path}{after}"
 
 
 def _told_of_value(text: str, name: str, value: Any, call: Call, whole: bool) -> str | None:

@@ -87,10 +87,10 @@ def cure(x: Any) -> str:
     """The sentence that says how a function that is traced may have a value that no program takes.
 
     >>> cure([1, 2])
-    'Make an array of it: jnp.asarray(x).'
+    'Make an array of it by jnp.asarray.'
     """
     if isinstance(x, (list, tuple)):
-        return "Make an array of it: jnp.asarray(x)."
+        return "Make an array of it by jnp.asarray."
     if said := without_numbers(x):
         return said
     scope, made = "he function may take it from the enclosing scope, as a closure.", as_pytree(x)
