@@ -30,7 +30,8 @@ from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.specs import NO_AXES
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.functions import raise_bad_result, source_of
-from pyjx.engine.types import TreeDef, Value
+from pyjx.engine.tangents import UndefinedPrimal
+from pyjx.engine.types import Operand, TreeDef, Value
 from pyjx.lax.common import operand
 from pyjx.lax.convert import convert_element_type
 from pyjx.runtime.jit import path_in
@@ -297,28 +298,52 @@ def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., A
     for n in order[1:]:
         _check_equal(op, (order[0], n), names, funs, traced)
     closed = [t.closed for t in traced]
-    if varying:
-        _check_sends_nothing(op, names, closed, varying)
+    if len({tuple([a.place.mat.varying & varying for a in c.out_avals]) for c in closed}) > 1:
+        check_sends_nothing(
+            op, "choice varies", dict(zip(names, closed, strict=True)), varying,
+            "take that branch would wait for the others", "where all devices choose alike, cast "
+            "its result: jax.lax.pcast(y, {}, to='varying')")
     return _varying_alike(closed, varying), traced[0].out_tree
 
 
-def _check_sends_nothing(op: str, names: Sequence[str], branches: Sequence[ClosedJaxpr],
-                         varying: frozenset[Any]) -> None:
-    """Devices that choose a branch in which values are sent would wait without end for those that
-    do not. Where all choose alike, casting the results says so."""
-    along = {tuple([a.place.mat.varying & varying for a in b.out_avals]) for b in branches}
-    for name, branch in zip(names, branches, strict=True) if len(along) > 1 else ():
-        for eqn in all_eqns(branch):
-            axes = [e.name for e in eqn.effects
+def check_sends_nothing(op: str, varies: str, programs: dict[str, ClosedJaxpr],
+                        varying: frozenset[Any], wait: str, cure: str) -> None:
+    """Devices that do what others along these axes do not may send no values along them, as they
+    would wait without end.
+
+    Raises:
+      TypeError: one of the programs, which are by the names of arguments, does.
+    """
+    for name, program in programs.items():
+        for eqn in all_eqns(program):
+            axes = [repr(e.name) for e in eqn.effects
                     if type(e) is NamedAxisEffect and e.name in varying]
             if axes and eqn.invars and not holds_jaxprs(eqn) and (
                     eqn.params.get("axis_index_groups") is None):
-                axis = repr(axes[0])
+                sends = eqn.primitive.name.removesuffix("_invariant")
                 raise TypeError(
-                    f"{op}: the choice varies along the mesh axis {axis}, and {name} has "
-                    f"{eqn.primitive} along it: devices that take that branch would wait for the "
-                    f"others without end. Move it out of the {op}; or, where all devices choose "
-                    f"alike, cast its result: jax.lax.pcast(y, {axis}, to='varying').")
+                    f"{op}: the {varies} along the mesh axis {axes[0]}, and {name} has {sends} "
+                    f"along it: devices that {wait} without end. Move it out of the {op}; "
+                    f"or, {cure.format(axes[0])}.")
+
+
+def check_nothing_is_summed(op: str, apart: frozenset[Any], holds: str, operands: Sequence[Operand]
+                            ) -> None:
+    """The cotangent of what is one for all is a sum over devices, which stands in no program that
+    some of them, along the axes `apart`, do not run.
+
+    Raises:
+      ValueError: an operand whose cotangent is wanted is one for all.
+    """
+    for x in operands if apart else ():
+        if type(x) is UndefinedPrimal and not (
+                apart <= x.aval.place.mat.varying | x.aval.place.mat.reduced):
+            axes = tuple(sorted(apart, key=str))
+            raise ValueError(
+                f"{op}: devices along the axes {axes} {holds} of their own, which close over a "
+                f"value of type {x.aval.str_short()} that is one for all, so its gradient is a sum "
+                "over them. Give the value as an operand, or cast it before: "
+                f"lax.pcast(x, {axes}, to='varying').")
 
 
 def _varying_alike(branches: list[ClosedJaxpr], varying: frozenset[Any]) -> list[ClosedJaxpr]:

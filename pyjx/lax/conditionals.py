@@ -27,11 +27,14 @@ from pyjx.engine.holders import Held, Holder, Programs, Roles, with_all_consts
 from pyjx.engine.lanes import run_lanes
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.subjaxprs import with_outputs
-from pyjx.engine.tangents import UndefinedPrimal
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Value, Values
 from pyjx.interning import missing
 from pyjx.jaxlib_api import raw_platform
-from pyjx.lax.agreement import check_operands_distinct, trace_branches
+from pyjx.lax.agreement import (
+    check_nothing_is_summed,
+    check_operands_distinct,
+    trace_branches,
+)
 from pyjx.lax.common import operand
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
 from pyjx.lax.convert import convert_element_type, full, stop_gradient
@@ -305,16 +308,8 @@ class _Cond(Holder):
     def pulled_back(self, cts: Tangents, operands: Sequence[Operand], params: Params,
                     totals: Sequence[Any], added: Flags | None) -> list[Any]:
         """As of all holders, but a sum over devices stands in no branch that some do not take."""
-        apart = get_aval(operands[0]).place.mat.varying
-        for x in operands[1:]:
-            if apart and type(x) is UndefinedPrimal and not (
-                    apart <= x.aval.place.mat.varying | x.aval.place.mat.reduced):
-                axes = tuple(sorted(apart, key=str))
-                raise ValueError(
-                    f"lax.cond, lax.switch: devices along the axes {axes} take branches of their "
-                    f"own, which close over a value of type {x.aval.str_short()} that is one for "
-                    "all, so its gradient is a sum over them. Give the branches the value as an "
-                    f"operand, or cast it before: lax.pcast(x, {axes}, to='varying').")
+        check_nothing_is_summed("lax.cond, lax.switch", get_aval(operands[0]).place.mat.varying,
+                                "take branches", operands[1:])
         return super().pulled_back(cts, operands, params, totals, added)
 
 

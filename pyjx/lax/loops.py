@@ -66,7 +66,13 @@ from pyjx.engine.subjaxprs import (
 )
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, TreeDef, Value, Values
-from pyjx.lax.agreement import as_in_program, trace_function, traced_with_carry
+from pyjx.lax.agreement import (
+    as_in_program,
+    check_nothing_is_summed,
+    check_sends_nothing,
+    trace_function,
+    traced_with_carry,
+)
 from pyjx.lax.bitwise import bitwise_and
 from pyjx.lax.common import operand
 from pyjx.lax.compare import gt, lt, select
@@ -242,6 +248,11 @@ def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves
     apart = cond.out_avals[0].place.mat.varying
     if not all([apart <= aval.place.mat.varying for aval in avals]):
         return _agreeing(cond_fun, body_fun, [vary(x, apart) for x in leaves], tree)
+    op, asked = ("fori_loop", "bound") if hasattr(body_fun, "user_body") else (
+        "while_loop", "condition")
+    check_sends_nothing(
+        op, f"{asked} varies", {"body_fun": body, "cond_fun": cond}, apart, "go on would wait for "
+        "those that have stopped", f"so that all go on alike, ask jax.lax.pmax({asked}, {{}})")
     return leaves, cond, body
 
 
@@ -342,6 +353,8 @@ def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangen
     given = linear_flags(operands)
     linear = fixpoint(lambda flags: dependent_outputs(body, given[a:k] + flags), given[k:])
     known = tuple([i for i, flag in enumerate(linear) if not flag])
+    check_nothing_is_summed("while_loop", params["cond_jaxpr"].out_avals[0].place.mat.varying,
+                            "do iterations", operands[a:k])
     cond = _cond_of(params["cond_jaxpr"], a, known,
                     tuple(selected(body.out_avals, negated(linear))))
     bound = params["max_steps"]

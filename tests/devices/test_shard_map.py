@@ -663,3 +663,63 @@ def test_devices_that_choose_alike_may_send(mesh):
         return lax.cond(sums, lambda: lax.pcast(lax.psum(x, "x"), "x", to="varying"), lambda: x)
 
     close(jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(X), X)
+
+
+def _by_hand(x):
+    return lax.pcast(x, "x", to="varying")
+
+
+def _each_its_own(body, x):
+    return lax.fori_loop(0, lax.axis_index("x") + 1, lambda i, c: body(c), x)
+
+
+@pytest.mark.parametrize("body", [
+    lambda x: _each_its_own(lambda c: lax.psum(c, "x"), x),
+    lambda x: _each_its_own(lambda c: _by_hand(lax.psum(c, "x")), x),
+    lambda x: _each_its_own(lambda c: lax.ppermute(c, "x", [(0, 1), (1, 0)]), x),
+    lambda x: _each_its_own(lambda c: lax.scan(
+        lambda d, _: (lax.all_gather(d, "x")[0], None), c, None, 2)[0], x),
+    lambda x: lax.while_loop(lambda c: lax.psum(c[0, 0], "x") < x[0, 0], lambda c: c + 1, x),
+    lambda x: lax.while_loop(lambda c: c.sum() < 9, lambda c: c + _by_hand(lax.pmax(1, "x")), x),
+])
+def test_devices_whose_loops_end_apart_wait_for_no_others(mesh, body):
+    with pytest.raises(TypeError, match=r"(bound|condition) varies along the mesh axis 'x', and "
+                                        r"(body|cond)_fun has .* ask jax.lax.pmax\((bound|cond)"):
+        jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(X)
+
+
+@pytest.mark.parametrize(("body", "per_device"), [
+    (lambda x: lax.fori_loop(0, lax.pmax(lax.axis_index("x") + 1, "x"),
+                             lambda i, c: _by_hand(lax.psum(c, "x")), x),
+     lambda s, p, x, y: 64 * s),
+    (lambda x: lax.while_loop(lambda c: lax.psum(c[0, 0], "x") < 1e3, lambda c: c + 100, x),
+     lambda s, p, x, y: p + 300),
+    (lambda x: _each_its_own(lambda c: 2 * c, x), lambda s, p, x, y: p * 2 ** (x + 1)),
+    (lambda x: lax.fori_loop(0, lax.axis_index("y") + 1, lambda i, c: lax.psum(c, "x"), x),
+     lambda s, p, x, y: s * 4 ** y),
+])
+def test_devices_whose_loops_end_together_may_send(mesh, body, per_device):
+    parts = X.reshape(4, 2, 2, 2)  # by device along x, row, device along y, column
+    want = np.stack([np.stack([per_device(parts[:, :, y].sum(0), parts[x, :, y], x, y)
+                               for y in range(2)], 1) for x in range(4)])
+    close(jax.shard_map(body, mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", "y"))(X),
+          want.reshape(X.shape))
+
+
+def test_a_sum_over_devices_stands_in_no_loop_that_ends_apart(mesh):
+    """The cotangent of a value that is one for all, which the body of a loop closes over."""
+
+    def loss(w, cast):
+        def body(x):
+            one = _by_hand(w) if cast else w
+            n = lax.axis_index("x") + 1
+            return lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * one), (0, x),
+                                  max_steps=8)[1]
+
+        return jax.shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(X).sum()
+
+    with pytest.raises(ValueError, match=r"while_loop: devices along the axes \('x',\) do iter"):
+        jax.grad(loss)(2.0, False)
+    parts = np.split(np.asarray(X), mesh.shape["x"])
+    close(jax.grad(loss)(2.0, True), sum([p.sum() * n * 2.0 ** (n - 1)
+                                          for n, p in enumerate(parts, 1)]))
