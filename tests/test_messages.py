@@ -769,7 +769,8 @@ def test_functions_with_two_names(name, other):
 
 
 @pytest.mark.parametrize("call", [jnp.unique, jnp.nonzero, jnp.argwhere, jnp.bincount, jnp.where,
-                                  lambda x: jnp.repeat(x, x)])
+                                  lambda x: jnp.repeat(x, x), lambda x: jax.ops.segment_sum(x, x),
+                                  lambda x: jnp.histogram(x, x.sum())])
 def test_what_asks_for_a_static_size_does_not_ask_for_static_arguments_too(call):
     with pytest.raises(jax.errors.ConcretizationTypeError, match="static") as caught:
         jax.jit(call)(jnp.arange(3))
