@@ -173,9 +173,10 @@ class replaying:
 
 
 def note_origin(exc: Exception, traceback: Traceback | None) -> None:
-    """Name the user's line that made the operation of which an error came."""
+    """Name the user's line that made the operation of which an error came, unless that does."""
     frame = user_frame(traceback)
     notes: list[str] = getattr(exc, "__notes__", [])
     note = VALUE_NOTE if isinstance(exc, FloatingPointError) else _ORIGIN_NOTE
-    if frame is not None and not any(known.startswith(note) for known in notes):
+    if frame is not None and str(frame) not in str(exc) and not any(
+            known.startswith(note) for known in notes):
         exc.add_note(f"{note} {frame}")

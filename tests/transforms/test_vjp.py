@@ -282,6 +282,12 @@ def test_linear_transpose_errors(fun, x, ct, error, message):
         jax.linear_transpose(fun, x)(ct)
 
 
+def test_the_line_of_an_operation_without_a_rule_is_said_once():
+    with pytest.raises(NotImplementedError) as caught:
+        jax.linear_transpose(lambda x: jnp.sin(x), 1.0)(1.0)
+    assert "\n".join([str(caught.value), *caught.value.__notes__]).count("test_vjp.py") == 1
+
+
 def test_a_long_operation_is_one_step_of_an_eager_derivative():
     x = jnp.array([1.0, 2.0, 4.0])
     _, pull_back = jax.vjp(jnp.var, x)
