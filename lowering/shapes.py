@@ -41,11 +41,28 @@ def slice_(b: Block, x: str, aval: ShapedArray, starts: Sequence[int], limits: S
     return b.line(f"stablehlo.slice {x} [{ranges}] : ({tensor_type(aval)}) -> {tensor_type(out)}")
 
 
+# Parts of one operation on CPU beyond which it goes by groups of so many: the time that XLA takes
+# grows with the square of their number. Barriers keep it from making one of all again.
+_MOST, _GROUP = 256, 64
+
+
+def _apart(b: Block, xs: Sequence[str], avals: Sequence[Any]) -> list[str]:
+    return b.multi(f"stablehlo.optimization_barrier {', '.join(xs)} : {tensor_types(avals)}",
+                   len(xs))
+
+
 def concatenate(b: Block, xs: Sequence[str], avals: Sequence[Any], out: Any, axis: int) -> str:
     if out.dtype in OF_TWO_BITS:
         xs, avals = b.in_bytes(xs, avals)
         joined = out.update(dtype=avals[0].dtype)
         return b.convert(concatenate(b, xs, avals, joined, axis), joined, out)
+    if b.module.platform == "cpu" and len(xs) > _MOST:
+        groups = range(0, len(xs), _GROUP)
+        joined = [out.update(shape=(*out.shape[:axis], sum([a.shape[axis] for a in avals[
+            i:i + _GROUP]]), *out.shape[axis + 1:])) for i in groups]
+        xs = _apart(b, [concatenate(b, xs[i:i + _GROUP], avals[i:i + _GROUP], aval, axis)
+                        for i, aval in zip(groups, joined, strict=True)], joined)
+        return concatenate(b, xs, joined, out, axis)
     return b.line(f"stablehlo.concatenate {', '.join(xs)}, dim = {axis} : "
                   f"({tensor_types(avals)}) -> {tensor_type(out)}")
 
@@ -120,6 +137,13 @@ def _stack(b: Block, eqn: JaxprEqn, *xs: str) -> str:
 
 
 def _parts(b: Block, x: str, aval: ShapedArray, axis: int, sizes: Sequence[int]) -> list[str]:
+    if b.module.platform == "cpu" and len(sizes) > _MOST:
+        groups = [sizes[i:i + _GROUP] for i in range(0, len(sizes), _GROUP)]
+        avals = [aval.update(shape=(*aval.shape[:axis], sum(group), *aval.shape[axis + 1:]))
+                 for group in groups]
+        runs = _apart(b, _parts(b, x, aval, axis, list(map(sum, groups))), avals)
+        return [part for run, a, group in zip(runs, avals, groups, strict=True)
+                for part in _parts(b, run, a, axis, group)]
     starts, limits = [0] * aval.ndim, list(aval.shape)
     parts, end = [], 0
     for size in sizes:

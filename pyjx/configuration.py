@@ -439,7 +439,8 @@ mutable_array_checks = _on("jax_mutable_array_checks",
 use_shardy_partitioner = _on("jax_use_shardy_partitioner", traced=True,
                              help="Programs over several devices are cut by Shardy.")
 auto_pcast = _on("jax_auto_pcast", traced=True,
-                 help="Operands that vary along other axes of a mesh are cast to vary alike.")
+                 help="Operands that vary along other axes of a mesh are cast to vary alike. "
+                      "Carries of loops are without it, too, where JAX refuses them.")
 remove_size_one_mesh_axis_from_type = _off("jax_remove_size_one_mesh_axis_from_type",
                                            traced=True,
                                            help="Axes of size 1 are left out of the shardings in "

@@ -669,9 +669,7 @@ def roll(a: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array
                     f"type={aval.str_short()} and axis={axis}")
     if axis is None:
         flat = lax.reshape(a, (aval.size,))
-        for step in steps:
-            flat = _rolled(flat, step, 0)
-        return lax.reshape(flat, aval.shape)
+        return lax.reshape(_rolled(flat, [(0, step) for step in steps]), aval.shape)
     axes = [canonical_axis(i, aval.ndim) for i in as_tuple(axis)]
     count = max(len(axes), len(steps))
     if not axes or not steps:
@@ -679,28 +677,42 @@ def roll(a: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array
     if min(len(axes), len(steps)) not in (1, count):
         raise ValueError(f"Incompatible shapes for broadcasting: shapes=[({len(steps)},), "
                          f"({len(axes)},)]")
-    for i in range(count):
-        a = _rolled(a, steps[i % len(steps)], axes[i % len(axes)])
-    return a
+    return _rolled(a, [(axes[i % len(axes)], steps[i % len(steps)]) for i in range(count)])
 
 
 def _split(shift: ArrayLike) -> list[Any]:
     return list(lax.unstack(shift)) if get_aval(shift).ndim else [shift]
 
 
-def _rolled(a: ArrayLike, step: Any, axis: int) -> Any:
-    """`a` rolled along one axis."""
+def _rolled(a: ArrayLike, moves: Sequence[tuple[int, Any]]) -> Any:
+    """`a` rolled along each axis by the sum of the known steps that go with it, and by that of the
+    others of each dtype."""
+    by_kind: dict[Any, list[Any]] = {}
+    for axis, step in moves:
+        kind = None if is_concrete(step) else dtype_of(step)
+        by_kind.setdefault((axis, kind), []).append(step)
+    for (axis, kind), steps in by_kind.items():
+        a = _rolled_along(a, steps, axis, kind is None)
+    return a
+
+
+def _rolled_along(a: ArrayLike, steps: list[Any], axis: int, known: bool) -> Any:
     size = get_aval(a).shape[axis]
     if not size:
         return a
-    if is_concrete(step):
-        step = int(step) % size
-        return a if not step else lax.concatenate(
-            [lax.slice_in_dim(a, size - step, size, axis=axis),
-             lax.slice_in_dim(a, 0, size - step, axis=axis)], axis)
+    if known:
+        total = sum(map(int, steps)) % size
+        return a if not total else lax.concatenate(
+            [lax.slice_in_dim(a, size - total, size, axis=axis),
+             lax.slice_in_dim(a, 0, size - total, axis=axis)], axis)
 
+    step = lax.stack(steps) if len(steps) > 1 else steps[0]
     if is_inexact(step) or dtype_of(step) == np.bool_:  # towards zero, as int(step)
         step = convert(step, dtypes.default_int_dtype())
     step = ufuncs.remainder(roomy(step), size)
-    start = lax.sub(stretch(scalar_constant(size, get_aval(step).dtype), ()), step)
-    return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), start, size, axis)
+    whole = stretch(scalar_constant(size, get_aval(step).dtype), ())
+    if len(steps) > 1:
+        step = lax.reduce(step, scalar_constant(0, get_aval(step).dtype), lambda x, y: lax.select(
+            y < whole - x, x + y, y - (whole - x)), (0,))  # where a sum would overflow, none
+    return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), lax.sub(whole, step), size,
+                                    axis)

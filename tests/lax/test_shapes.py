@@ -196,6 +196,26 @@ def test_many_elements_are_stacked_along_the_last_axis(dtype: str, count: int) -
         assert ("stablehlo.concatenate" in text) is not chosen
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_parts_beyond_what_xla_takes_at_once(axis: int) -> None:
+    parts = list(np.random.default_rng(0).normal(size=(2, 300, 3)).astype("f4").swapaxes(0, 1))
+    stack = jax.jit(lambda xs: lax.stack(xs, axis))
+    got = stack(parts)
+    assert (np.asarray(got) == np.stack(parts, axis)).all()
+    assert all([(a == b).all() for a, b in zip(lax.unstack(got, axis), parts, strict=True)])
+    grads = jax.grad(lambda xs: (stack(xs) ** 2).sum())(parts)
+    np.testing.assert_allclose(np.stack(grads), 2 * np.stack(parts), rtol=1e-6)
+    wide = lax.concatenate([p[:, :k % 3 + 1] for k, p in enumerate(parts)], 1)
+    assert (np.asarray(wide) == np.concatenate(
+        [p[:, :k % 3 + 1] for k, p in enumerate(parts)], 1)).all()
+    if jax.default_backend() == "cpu":  # where the time is that of the square of their number
+        joined = [line for line in stack.lower(parts).as_text().splitlines()
+                  if "stablehlo.concatenate" in line]
+        assert max([line.count("%") for line in joined]) < 100
+        cut = jax.jit(lambda x: lax.unstack(x, axis)).lower(got).as_text()
+        assert "stablehlo.optimization_barrier" in cut
+
+
 def test_unstack_of_nothing() -> None:
     assert lax.unstack(np.ones((0, 2))) == ()
 

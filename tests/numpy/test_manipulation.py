@@ -66,6 +66,21 @@ def test_roll_by_a_traced_shift():
         np.testing.assert_array_equal(got, np.roll(x, shift, axis=1))
 
 
+@pytest.mark.parametrize(("shift", "axis"), [
+    (tuple(range(-300, 400)), 1), (np.arange(9), None), (np.int8([100, 99]), (0, 0)),
+    (np.uint8([250, 251]), (0, 0)), ((1.0, 2, True), 1), ((1, 2, -3), (0, 1, 0)),
+])
+def test_roll_by_many_shifts(shift, axis):
+    """Those along one axis are one move by their sum."""
+    want = np.roll(x, list(map(int, shift)), axis)
+    np.testing.assert_array_equal(jnp.roll(x, shift, axis), want)
+    np.testing.assert_array_equal(jax.jit(lambda x: jnp.roll(x, shift, axis))(x), want)
+    many = jnp.asarray(np.stack([shift, shift]))
+    np.testing.assert_array_equal(jax.vmap(lambda s: jnp.roll(x, s, axis))(many)[1], want)
+    program = str(jax.make_jaxpr(lambda s: jnp.roll(x, s, axis))(np.asarray(shift)))
+    assert program.count("dynamic_slice[") == len({axis} if np.ndim(axis) == 0 else set(axis))
+
+
 @pytest.mark.parametrize("mode, options", [
     ("constant", {}), ("constant", {"constant_values": (1, 2)}),
     ("constant", {"constant_values": ((1,), (2,))}), ("edge", {}), ("wrap", {}),

@@ -4,6 +4,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.linalg import hessenberg, polar, schur
+from scipy.special import expit, spence
 
 import pyjx as jax
 import pyjx.numpy as jnp
@@ -614,3 +616,27 @@ def test_strict_promotion_of_what_is_converted_first(call):
 def test_strict_densities_of_complex_numbers():
     with jax.numpy_dtype_promotion("strict"):
         assert jax.scipy.stats.norm.pdf(jnp.ones(3, "complex64")).dtype == "complex64"
+
+
+_MATRIX = np.array([[4, 1, 2], [1, 3, 0], [2, 0, 5]])
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "bool"])
+@pytest.mark.parametrize(("f", "reference", "x"), [
+    (jax.nn.sigmoid, expit, np.arange(-3, 3)),
+    (jax.nn.silu, lambda x: x * expit(x), np.arange(-3, 3)),
+    (jax.nn.swish, lambda x: x * expit(x), np.arange(-3, 3)),
+    (jax.nn.glu, lambda x: x[:3] * expit(x[3:]), np.arange(-3, 3)),
+    (jax.scipy.special.spence, spence, np.arange(4)),
+    (lambda x: abs(jax.scipy.linalg.hessenberg(x)), lambda x: abs(hessenberg(x)), _MATRIX),
+    (lambda x: jax.scipy.linalg.polar(x)[1], lambda x: polar(x)[1], _MATRIX),
+    (lambda x: jnp.diag(jax.scipy.linalg.schur(x)[0]).sort(),
+     lambda x: np.sort(np.diag(schur(x)[0])), _MATRIX),
+])
+def test_integers_where_floats_are_computed_with(f, reference, x, dtype, x64):
+    x = np.eye(3, dtype=bool) if dtype == "bool" and x.ndim == 2 else x.astype(dtype)
+    with jax.enable_x64(x64):
+        got = f(x)
+        assert got.dtype == jnp.exp(x).dtype
+    np.testing.assert_allclose(got, reference(x.astype(float)), rtol=1e-5, atol=1e-5)
