@@ -525,7 +525,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[A
     """
     operand = _operand("split", operand)
     given: Any = sizes
-    if isinstance(given, np.ndarray):
+    if getattr(given, "ndim", 0) == 1 and is_concrete(given):
         given = given.tolist()  # of any number of parts
     return split_p.bind(operand, sizes=as_shape("split", "sizes", given),
                         axis=as_axis("split", "axis", axis, get_aval(operand).ndim))

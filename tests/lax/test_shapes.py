@@ -216,6 +216,12 @@ def test_parts_beyond_what_xla_takes_at_once(axis: int) -> None:
         assert "stablehlo.optimization_barrier" in cut
 
 
+@pytest.mark.parametrize("kind", [list, np.asarray, jax.numpy.asarray])
+def test_split_in_more_parts_than_arrays_have_axes(kind: Any) -> None:
+    assert [p.tolist() for p in lax.split(np.arange(100), kind([1] * 100))] == [
+        [i] for i in range(100)]
+
+
 def test_unstack_of_nothing() -> None:
     assert lax.unstack(np.ones((0, 2))) == ()
 
