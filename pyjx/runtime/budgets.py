@@ -264,6 +264,9 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
         estimate = size_text(least[1].after.peak / least[1].n_devices)
         raise least[1].beyond(name, least[0], f"by XLA's count; the estimate was {estimate}")
     fitter.keep(best[0].fit)
+    if best[1].from_disk is not None:  # what would be compiled anew is to fit, too
+        given, flags = best[1].from_disk
+        best[1].from_disk = {**given, MEMORY_BUDGET: budget}, flags
     return best
 
 

@@ -426,6 +426,16 @@ def test_another_process_need_not_search(fun, cache_folder, monkeypatch):
     assert text() == found
 
 
+def test_what_the_disk_had_is_shown_as_it_fits(cache_folder):
+    fun, found = gradient_of(unrolled), []
+    budget = int(0.6 * peak(jax.jit(fun).lower(WEIGHTS, X).compile()))
+    for _ in range(2):
+        compiled = jax.jit(lambda ws, x: fun(ws, x), memory_budget=budget).lower(WEIGHTS, X).compile()
+        found.append(memory_of(compiled.compiled_here()).in_all)
+    assert compiled._executable.from_disk is not None
+    assert found[1] == found[0] <= budget
+
+
 def test_the_flag_bounds_all_programs():
     fun = jax.jit(lambda x: (x @ x.T).sum(0))
     with configuration.memory_budget("1MB"), pytest.raises(
