@@ -129,6 +129,7 @@ class Fitter:
       budget: bytes of each device.
       scale: what the estimates are to be multiplied by.
       known: whether the last program was found by another process.
+      in_order: whether XLA is to keep to the order of operations.
     """
 
     def __init__(self, budget: float) -> None:
@@ -138,7 +139,7 @@ class Fitter:
         self._prepared: tuple[Liveness, ClosedJaxpr, Jaxpr, Search] | None = None
         self._entry: cache.Entry | None = None
         self.scale = 1.0
-        self.known = False
+        self.known = self.in_order = False
 
     def forget(self) -> None:
         """Free what is kept to find other programs sooner."""
@@ -183,7 +184,9 @@ class Fitter:
                                          str(budget), str(n_devices), text())
             plan = self._kept(ordered, search)
         self.known = plan is not None
-        plan = plan or search.run(ordered, room)
+        if plan is None:
+            plan = search.run(ordered, room)
+            plan = search.in_order(plan) if self.in_order else plan
         fit = Fit(ClosedJaxpr(plan.jaxpr, flat.consts), budget, before, plan.live,
                   None if plan.jaxpr is flat.jaxpr else plan, machine.sizes, n_devices, self,
                   self.scale, room)
@@ -255,6 +258,9 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
             least = peak, fit
         if not fits and fit.after.peak > fit.room:  # nothing was found that needs less
             break
+        if best is None and not fitter.in_order and placement.platform == "cpu" and fit.work:
+            fitter.in_order, source = True, None
+            continue
         fixed = fit.after.fixed
         wrong = 1.02 * max(peak * fit.n_devices - fixed, 1) / max(fit.after.peak - fixed, 1)
         fitter.scale, source = wrong if fits else max(wrong, 1.06 * fitter.scale), None

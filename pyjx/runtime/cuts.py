@@ -19,11 +19,11 @@ from pyjx.core.effects import join_effects
 from pyjx.core.evaluation import holds_jaxprs, jaxprs_of, program_of, replaced, variables
 from pyjx.core.flows import NEVER, Network
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Var
-from pyjx.core.lifetimes import Machine, machine_of
+from pyjx.core.lifetimes import Liveness, Machine, machine_of
 from pyjx.core.places import Space
 from pyjx.engine.calls import jit_p
 from pyjx.engine.decompose import put_in_place
-from pyjx.engine.primitives import barrier_eqn
+from pyjx.engine.primitives import barrier_eqn, optimization_barrier_p
 from pyjx.engine.remat_calls import remat_p
 from pyjx.runtime.costs import arithmetic
 
@@ -32,6 +32,7 @@ Work = Callable[..., float]  # of an equation, and whether its results are writt
 _TRANSCENDENTAL = 8.0
 _RECENT = 60  # equations before one, of which a value is recent for it
 _NEAR = 16  # equations for which what is fused is computed once
+_LARGE = 32  # values are large from this part of the peak on, and wait in barriers from that of it
 
 
 def work_on(platform: str) -> Work:
@@ -220,6 +221,41 @@ class Values:
             late.append(eqn.replace(invars=replaced(eqn.invars, now))
                         if any([x in now for x in eqn.invars if type(x) is Var]) else eqn)
         return late, copies
+
+    def in_order(self, live: Liveness, results: Sequence[Any]) -> tuple[list[JaxprEqn], list[Any]]:
+        """The equations before the border, and results of theirs, where products of large values
+        wait for all that is in memory then, so that XLA keeps to the order. What is fused is
+        computed again behind each."""
+        eqns, size, least = self._eqns, live.size, max(live.live) / _LARGE
+        fused = {v for e in eqns for v in e.outvars
+                 if v not in size and e.primitive is not optimization_barrier_p}
+        written: list[JaxprEqn] = []
+        alive: list[Any] = []
+        first: dict[Any, Any] = {}  # what barriers of the program passed
+        now: dict[Any, Any] = {}  # what is read in the place of a value
+
+        def read(values: Sequence[Any]) -> list[Any]:
+            return replaced(replaced(values, first), now)
+
+        for j, eqn in enumerate(eqns):
+            if not fused.isdisjoint(eqn.outvars):
+                continue
+            if eqn.primitive.contracts and least <= max([
+                    nbytes(x.aval) for x in (*variables(eqn.invars), *eqn.outvars)]):
+                alive = [v for v in alive if live.last[v] >= j]
+                now = {x: y for x, y in now.items() if x not in fused}
+                written.append(barrier_eqn(alive, now, eqn.source_info))
+            for copy in [eqns[i] for i in self._missing(eqn, fused, now)]:
+                outs = [Var(v.aval) for v in copy.outvars]
+                written.append(copy.replace(invars=read(copy.invars), outvars=outs))
+                now.update(zip(copy.outvars, outs, strict=True))
+            written.append(eqn.replace(invars=read(eqn.invars)))
+            if eqn.primitive is optimization_barrier_p:
+                for x, v in zip(replaced(eqn.invars, first), eqn.outvars, strict=True):
+                    if x in size:
+                        first[v], now[x] = x, v
+            alive += [v for v in eqn.outvars if size.get(v, 0) >= least / _LARGE]
+        return written, read(results)
 
     def _missing(self, eqn: JaxprEqn, again: set[Any], now: Mapping[Any, Any]) -> list[int]:
         """The equations before the border to do again for one behind it, in order."""

@@ -102,7 +102,9 @@ class Search(Costs):
         """The program that a search found before, by its path."""
         plan = self.plan(jaxpr, loop=loop)
         for step in path:
-            if len(step) == 1:
+            if not step:
+                plan = self.in_order(plan)
+            elif len(step) == 1:
                 paths = iter(step[0])
                 inner = self._inside(plan, loop, lambda search, body, _, repeats: search.follow(
                     body, next(paths), repeats))  # noqa: B023
@@ -111,6 +113,13 @@ class Search(Costs):
                 starts, prices = step
                 plan = self._cut(plan, starts, loop).priced(tuple(prices))
         return plan
+
+    def in_order(self, plan: Plan) -> Plan:
+        """The program with barriers by which XLA keeps to its order, for which the estimate is."""
+        eqns = plan.jaxpr.eqns
+        written, results = Values(eqns, (len(eqns),)).in_order(plan.live, plan.jaxpr.outvars)
+        return self.plan(plan.jaxpr.replace(eqns=written, outvars=results), plan.work, plan.again,
+                         path=(*plan.path, ()))
 
     def run(self, jaxpr: Jaxpr, budget: float, loop: bool = False) -> Plan:
         """The program of the least cost that fits, or the one with the lowest peak."""

@@ -55,6 +55,12 @@ def checkpointed(ws, x):
     return (x**2).mean()
 
 
+def wide(ws, x):
+    for up, down in zip(ws[::2], ws[1::2], strict=True):
+        x = x + jax.nn.gelu(x @ jnp.tile(up, (1, 4))) @ jnp.tile(down, (4, 1))
+    return (x**2).mean()
+
+
 def carry_as_slices(ws, x):
     """The last carry of one loop is what another one takes apart."""
     square = x[:LAYERS, :LAYERS]
@@ -434,6 +440,24 @@ def test_what_the_disk_had_is_shown_as_it_fits(cache_folder):
         found.append(memory_of(compiled.compiled_here()).in_all)
     assert compiled._executable.from_disk is not None
     assert found[1] == found[0] <= budget
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="the order of XLA for CPUs")
+def test_xla_keeps_to_the_order_that_was_expected():
+    """Otherwise it does products so early that the program does not fit."""
+    fun = gradient_of(wide)
+    free = jax.jit(fun).lower(WEIGHTS, X).compile()
+    budget = int(0.4 * peak(free))
+    lowered = jax.jit(fun, memory_budget=budget).lower(WEIGHTS, X)
+    compiled, fit = lowered.compile(), lowered._program.fit
+    assert peak(compiled) <= budget
+    assert fit.after.peak == pytest.approx(peak(compiled), rel=0.01)
+    agree(compiled(WEIGHTS, X), free(WEIGHTS, X))
+    check_jaxpr(fit.closed)
+    kinds = [e.primitive.name for e in fit.closed.jaxpr.eqns]
+    waiting = [i for i, kind in enumerate(kinds[1:]) if kind == "dot_general"
+               and "optimization_barrier" in kinds[i - 60:i]]
+    assert len(waiting) > 10
 
 
 def test_the_flag_bounds_all_programs():
