@@ -436,7 +436,8 @@ def test_what_the_disk_had_is_shown_as_it_fits(cache_folder):
     fun, found = gradient_of(unrolled), []
     budget = int(0.6 * peak(jax.jit(fun).lower(WEIGHTS, X).compile()))
     for _ in range(2):
-        compiled = jax.jit(lambda ws, x: fun(ws, x), memory_budget=budget).lower(WEIGHTS, X).compile()
+        bounded = jax.jit(lambda ws, x: fun(ws, x), memory_budget=budget).lower(WEIGHTS, X)
+        compiled = bounded.compile()
         found.append(memory_of(compiled.compiled_here()).in_all)
     assert compiled._executable.from_disk is not None
     assert found[1] == found[0] <= budget
