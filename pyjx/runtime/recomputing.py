@@ -114,12 +114,13 @@ class Search(Costs):
                 plan = self._cut(plan, starts, loop).priced(tuple(prices))
         return plan
 
-    def in_order(self, plan: Plan) -> Plan:
+    @staticmethod
+    def in_order(plan: Plan) -> Plan:
         """The program with barriers by which XLA keeps to its order, for which the estimate is."""
         eqns = plan.jaxpr.eqns
         written, results = Values(eqns, (len(eqns),)).in_order(plan.live, plan.jaxpr.outvars)
-        return self.plan(plan.jaxpr.replace(eqns=written, outvars=results), plan.work, plan.again,
-                         path=(*plan.path, ()))
+        return plan._replace(jaxpr=plan.jaxpr.replace(eqns=written, outvars=results),
+                             path=(*plan.path, ()))
 
     def run(self, jaxpr: Jaxpr, budget: float, loop: bool = False) -> Plan:
         """The program of the least cost that fits, or the one with the lowest peak."""
