@@ -7,9 +7,10 @@ import ast
 import builtins
 import difflib
 import errno
+import math
 import re
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from inspect import signature
 from itertools import islice
@@ -381,21 +382,26 @@ def _as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> st
     return None
 
 
-_FOR_ARRAYS: dict[Hashable, str] = {
-    max: "jnp.maximum", min: "jnp.minimum", sorted: "jnp.sort", any: "jnp.any", all: "jnp.all"}
+_FOR_ARRAYS: dict[Any, str] = {
+    max: "jnp.maximum or jnp.max", min: "jnp.minimum or jnp.min", sorted: "jnp.sort",
+    any: "jnp.any", all: "jnp.all",
+    **{f: f"jnp.{name}" for name, f in vars(math).items()  # math.remainder is another one
+       if hasattr(np, name) and callable(f) and name != "remainder"}}
 
 
 def _as_pythons(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """What to use for a function of Python's that has asked for a value which is traced."""
-    *_, users = [tb for tb in tracebacks_of(exc) if not is_internal(tb.tb_frame.f_code.co_filename)]
-    name, called = value_called(users)
-    if opname[users.tb_frame.f_code.co_code[users.tb_lasti]] == "CONTAINS_OP":
-        name, other = "in", "jnp.any(x == y) or jnp.isin"
-    elif getattr(called, "__module__", "") == "math" and hasattr(np, called.__name__):
-        other = f"jnp.{called.__name__}"
-    elif (other := _FOR_ARRAYS.get(called, "") if isinstance(called, Hashable) else "") == "":
+    users = [tb for tb in tracebacks_of(exc) if not is_internal(tb.tb_frame.f_code.co_filename)]
+    if not users:
         return None
-    return f"{found[1]}\nPython's `{name}` asks for the value: use {other}.{found[2]}"
+    frame, at = users[-1].tb_frame, users[-1].tb_lasti
+    name, called = value_called(users[-1])
+    other = _FOR_ARRAYS.get(called) if type(called) is type(max) else None
+    if opname[frame.f_code.co_code[at]] == "CONTAINS_OP":
+        name, other = "in", "jnp.any(x == y) or jnp.isin"
+    elif (arguments_at(frame, at) or ((), {}))[1]:  # such as a key, which others have not
+        return None
+    return other and f"{found[1]}\nPython's `{name}` asks for the value: use {other}.{found[2]}"
 
 
 def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
@@ -438,7 +444,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (TypeError, re.compile("invalid PRNG key data:|unexpected PRNG key type"), _as_no_key),
     (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
     (ConcretizationTypeError, re.compile(
-        r"^(.*?)(\nMore: .*)", re.DOTALL), _as_pythons),
+        r"^(.*?)(?:\n(?!The |  called )[^\n]*)?(\nMore: .*)", re.DOTALL), _as_pythons),
     ((RuntimeError, ValueError), re.compile(
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),

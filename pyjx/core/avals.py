@@ -84,7 +84,9 @@ def canonical_shape(shape: Any) -> Shape:
 
 def shape_error(shape: Any) -> TypeError:
     """The error for what is no shape; of a traced size in it, it says where that comes from."""
-    hint = " Did you mean its .shape?" * _is_data(shape)
+    # NumPy's short vectors are of sizes, if of another dtype
+    rank = getattr(shape, "ndim", 0) - (isinstance(shape, np.ndarray) and shape.size <= 64)
+    hint = " Did you mean its .shape?" * (rank > 0)
     shape = (shape,) if getattr(shape, "shape", None) == () else shape
     return TypeError("Shapes must be 1D sequences of concrete values of integer type, "
                      f"got {shortened(shape)}.{_traced_dimension(shape) or hint}")
@@ -116,13 +118,10 @@ def entries(values: Any) -> Any:
         ...
     TypeError: int64[100] is no array of one integer for each axis
     """
-    if _is_data(values):
+    if hasattr(values, "ndim") and (values.ndim > 1 or (
+            type(values.size) is int and values.size > 64)):
         raise TypeError(f"{in_short(values)} is no array of one integer for each axis")
     return values
-
-
-def _is_data(x: Any) -> bool:
-    return getattr(x, "ndim", 0) > 1 or (hasattr(x, "ndim") and x.size > 64)
 
 
 def _traced_dimension(shape: Any) -> str:

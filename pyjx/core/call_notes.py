@@ -102,7 +102,8 @@ def _name_called(exc: Exception, call: Call) -> bool:
         return False
     *_, raised = tracebacks_of(exc)
     listed, module = is_listed(other), str(raised.tb_frame.f_globals.get("__name__"))
-    outer = other in _TRANSFORMATIONS and not module.startswith("pyjx.transforms.")
+    outer = other in _TRANSFORMATIONS and raised.tb_frame.f_code.co_filename != (
+        call.code.co_filename)
     method = other == name.rpartition(".")[2]
     before = name[:1].isupper() and not method  # what has been called is told of as it is compiled
     if outer or before or module.startswith("pyjx.engine."):

@@ -549,7 +549,7 @@ def _above(node: Node, strict: bool) -> frozenset[Node]:
     edges = _STRICT_EDGES if strict else _EDGES
     if node not in edges:
         raise ValueError(f"dtype={node!r} is not a valid dtype for JAX type promotion."
-                         + " Keys and numbers have none in common." * is_extended(node))
+                         + " Keys promote to their own dtype alone." * is_extended(node))
     return frozenset((node,)).union(*[_above(up, strict) for up in edges[node]])
 
 

@@ -248,11 +248,13 @@ def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves
     apart = cond.out_avals[0].place.mat.varying
     if not all([apart <= aval.place.mat.varying for aval in avals]):
         return _agreeing(cond_fun, body_fun, [vary(x, apart) for x in leaves], tree)
-    op, asked = ("fori_loop", "bound") if hasattr(body_fun, "user_body") else (
-        "while_loop", "condition")
-    check_sends_nothing(
-        op, f"{asked} varies", {"body_fun": body, "cond_fun": cond}, apart, "go on would wait for "
-        "those that have stopped", f"so that all go on alike, ask jax.lax.pmax({asked}, {{}})")
+    if apart:
+        op, asked = ("fori_loop", "bound") if hasattr(body_fun, "user_body") else (
+            "while_loop", "condition")
+        check_sends_nothing(
+            op, f"{asked} varies", {"body_fun": body, "cond_fun": cond}, apart, "go on would wait "
+            "for those that have stopped",
+            f"so that all go on alike, ask jax.lax.pmax({asked}, {{}})")
     return leaves, cond, body
 
 

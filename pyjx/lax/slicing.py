@@ -66,12 +66,12 @@ def _checked_starts(name: str, shape: tuple[int, ...], starts: Any) -> list[Valu
     """The starts with Python integers of the dtype that the others have, where that has them."""
     label = name + " (start_indices)"
     if not isinstance(starts, (tuple, list)):
-        given, starts = starts, _operand(label, starts)
+        starts = _operand(label, starts)
         got = get_aval(starts).shape
         if len(got) != 1:
             if got:
                 _check_count(name, got[0], shape)
-            said = got or f"{given!r}: give ({given!r},)"
+            said = got or "a scalar: give one for each axis, such as (i, j)"
             raise ValueError(f"{name}: Slice indices must be a 1D sequence, got {said}")
         _check_count(name, got[0], shape)
         return starts

@@ -62,9 +62,11 @@ def shifted(x: Value, axes: tuple[int, ...], names: tuple[str, ...], where: Arra
 
 
 def beside_mask(name: str, x: ArrayLike, where: ArrayLike | None) -> Any:
-    """`x` in a floating dtype: with a mask that which an integer has in common with -inf."""
+    """`x` in a floating dtype; with a mask that which an integer has in common with -inf, and in
+    the shape that both have."""
     if where is not None:
         x, _ = promote_dtypes(*operands(name, x), -math.inf)
+        x = stretch(x, broadcast_shapes(get_aval(where).shape, get_aval(x).shape))
     return promote_inexact(name, x)
 
 
@@ -78,7 +80,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     """The logarithm of `softmax`; -inf where the mask is false. Arguments as for `softmax`.
 
     Returns:
-      An array of the argument's shape. Integers and booleans become the default float dtype; other
+      An array of the shape that the argument and the mask have together. Integers and booleans become the default float dtype; other
       dtypes stay.
 
     >>> import pyjx as jax
@@ -204,10 +206,10 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     Args:
       x: array.
       axis: int, sequence of ints, or None for all axes. Names of mapped axes may be among them.
-      where: boolean mask, broadcast against `x`, of the elements to include; others give 0.
+      where: boolean mask of the elements to include; others give 0. It and `x` broadcast.
 
     Returns:
-      An array of the argument's shape. Integers and booleans become the default float dtype; other
+      An array of the shape that the argument and the mask have together. Integers and booleans become the default float dtype; other
       dtypes stay.
 
     >>> import pyjx as jax

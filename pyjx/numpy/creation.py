@@ -394,7 +394,8 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
     if dtype is None:
         _check_numeric(x, host)
     elif host.dtype.kind == "U":
-        host = np.array(x, dtype)  # an error of this line is one of `x`
+        # An error of this line is one of `x`. Dtypes that are not NumPy's take no texts.
+        host = np.array(x, dtype if dtype.isbuiltin == 1 else float)
     if isinstance(x, range) and dtype is None:
         dtype = dtypes.default_int_dtype()
     return of_host(host, dtypes.canonicalize_dtype(host.dtype) if dtype is None else dtype)

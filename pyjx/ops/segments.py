@@ -39,12 +39,13 @@ def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Calla
             n not in (1, size) for n, size in zip(aval.shape[::-1], rows[::-1], strict=False)]):
         raise ValueError(f"{name}: segment_ids must have the number of each row of data, along its "
                          f"first axis; got data {aval} and segment_ids {of_ids}.")
-    context = (f"{name}() `num_segments` argument. Give it as a static number: "
-               f"{name}(data, segment_ids, num_segments=n).")
     if num_segments is None:
-        last = concrete_or_error(None, reductions.max(ids), context, "")
+        last = concrete_or_error(None, reductions.max(ids), (
+            f"{name}() `num_segments` argument. Give it as a static number: "
+            f"{name}(data, segment_ids, num_segments=n)."), "")
         num_segments = int(last) + 1
-    count = as_int(name, "num_segments", concrete_or_error(None, num_segments, context, ""))
+    count = as_int(name, "num_segments", concrete_or_error(
+        None, num_segments, f"{name}() `num_segments` argument."))
     if count < 0:
         raise ValueError(f"{name}: num_segments must be non-negative.")
     shape, start = (count, *aval.shape[1:]), identity(aval.dtype)

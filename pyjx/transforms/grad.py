@@ -28,6 +28,7 @@ from pyjx.engine.primitives import cast, iota_p
 from pyjx.engine.tangents import Zero, full_aval, materialized
 from pyjx.engine.types import P, R, TreeDef
 from pyjx.guards import guard
+from pyjx.lazy import deferred
 from pyjx.runtime.jit import jit
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import (
@@ -46,6 +47,8 @@ from pyjx.tree_util import tree_leaves
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, ShapedArray
+
+custom_rules = deferred("pyjx.transforms.custom_vjp")  # for errors
 
 
 # -- gradients -------------------------------------------------------------------------------------
@@ -250,7 +253,7 @@ def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef
     if out_tree.num_nodes != 1 or len(outs) != 1:
         out = shortened_text(in_short(out_tree.unflatten(outs)), 300)
         raise TypeError(f"Gradient only defined for scalar-output functions. Output was {out}."
-                        f"{_cure(out_tree)} The function is {source_of(fun)}.")
+                        f"{_of(fun, _cure(out_tree))}")
     aval = get_aval(outs[0])
     if aval.shape:
         cure = "reduce the output to a scalar with output.sum()"
@@ -259,10 +262,19 @@ def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef
         raise TypeError(
             f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
             f"To get the gradient, {cure}, or use jax.jacobian to differentiate a function with a "
-            f"non-scalar output. The function is {source_of(fun)}."
+            f"non-scalar output.{_of(fun)}"
         )
     check_output_dtype("grad", fun, aval.dtype, holomorphic)
     return aval
+
+
+def _of(fun: Callable[..., Any], cure: str = "") -> str:
+    """Which function an output is of, after a cure, which rules of the user's have not."""
+    rule = fun.fwd if isinstance(fun, custom_rules.custom_vjp) else None
+    if rule is None:
+        return f"{cure} The function is {source_of(fun)}."
+    return (f" That is what {source_of(rule)} gave beside residuals, a rule of {source_of(fun)}: it "
+            "must be the output of the function.")
 
 
 def _cure(out_tree: TreeDef) -> str:
@@ -283,16 +295,16 @@ def check_output_dtype(name: str, fun: Callable[..., Any], dtype: DTypeLike, hol
                 f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
                 f"np.floating), but got {dtypes.name(dtype)}. For holomorphic differentiation, "
                 "pass holomorphic=True. For differentiation of non-holomorphic functions involving "
-                f"complex outputs, use jax.vjp directly. The function is {source_of(fun)}."
+                f"complex outputs, use jax.vjp directly.{_of(fun)}"
             )
     elif holomorphic:
         raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but "
-                        f"got {dtypes.name(dtype)}. The function is {source_of(fun)}.")
+                        f"got {dtypes.name(dtype)}.{_of(fun)}")
     elif dtype not in dtypes.floating_dtypes:
         raise TypeError(
             f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
             f"np.floating), but got {dtypes.name(dtype)}. For differentiation of functions with "
-            f"integer outputs, use jax.vjp directly. The function is {source_of(fun)}."
+            f"integer outputs, use jax.vjp directly.{_of(fun)}"
         )
 
 

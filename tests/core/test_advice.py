@@ -431,7 +431,9 @@ def test_what_users_say_at_length_stays_whole():
 
 
 @pytest.mark.parametrize(("function", "words"), [
-    (lambda x: max(x, 0.0), "Python's `max` asks for the value: use jnp.maximum.\n"),
+    (lambda x: max(x, 0.0), "Python's `max` asks for the value: use jnp.maximum or jnp.max.\n"),
+    (lambda x: max(x, 2 * x, key=abs), None), (max, None),
+    (lambda x: math.remainder(x, 2.0), None),  # which jnp rounds another way
     (lambda x: sorted([x, 2 * x]), "`sorted` asks for the value: use jnp.sort.\n"),
     (lambda x: x in (1, 2), "`in` asks for the value: use jnp.any(x == y) or jnp.isin.\n"),
     (lambda x: math.sqrt(x), "`math.sqrt` asks for the value: use jnp.sqrt.\n"),
@@ -440,5 +442,6 @@ def test_what_users_say_at_length_stays_whole():
 ])
 def test_pythons_functions_that_ask_for_a_value_have_those_of_arrays(function, words):
     with pytest.raises(jax.errors.ConcretizationTypeError) as caught:
-        jax.jit(function)(1.0)
+        jax.jit(function)(*[1.0] * (2 if function is max else 1))
     assert words in str(caught.value) if words else "asks for the" not in str(caught.value)
+    assert ("jnp.where" in str(caught.value) or "static" in str(caught.value)) == (words is None)

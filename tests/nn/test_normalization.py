@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import special
@@ -21,6 +23,23 @@ def test_softmax(axis):
     np.testing.assert_allclose(nn.softmax(x, axis), special.softmax(x, axis), rtol=1e-5)
     np.testing.assert_allclose(nn.log_softmax(x, axis), special.log_softmax(x, axis), rtol=1e-5)
     np.testing.assert_allclose(nn.logsumexp(x, axis), special.logsumexp(x, axis), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("shape", "of_mask"), [((4,), (3, 4)), ((1, 4), (3, 4)), ((3, 1), (3, 4)),
+                                                ((2, 1, 4), (3, 1)), ((), (4,)), ((4,), (0, 4))])
+def test_a_mask_with_more_rows_than_what_it_is_of(shape, of_mask):
+    row, mask = np.linspace(-1, 2, math.prod(shape)).reshape(shape), np.zeros(of_mask, bool)
+    mask[..., ::2] = mask[:1] = True
+    row, mask = np.broadcast_arrays(row, mask)
+    powers = np.where(mask, np.exp(row), 0)
+    with np.errstate(divide="ignore"):
+        for f, want in ((nn.softmax, powers / powers.sum(-1, keepdims=True)),
+                        (nn.log_softmax, np.log(powers / powers.sum(-1, keepdims=True)))):
+            given = np.linspace(-1, 2, math.prod(shape), dtype=np.float32).reshape(shape)
+            np.testing.assert_allclose(f(given, where=mask), want, rtol=1e-5)
+            np.testing.assert_allclose(jax.jit(f)(given, where=mask), want, rtol=1e-5)
+            slopes = jax.grad(lambda x, f=f: jnp.where(mask, f(x, where=mask), 0).sum())(given)
+            assert slopes.shape == shape and np.isfinite(slopes).all()
 
 
 def test_softmax_does_not_overflow():

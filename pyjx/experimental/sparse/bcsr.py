@@ -273,7 +273,7 @@ def bcsr_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
     check_layout("bcsr_fromdense", mat.ndim, n_batch, n_dense)
     nse_int = concrete_or_error(
         operator.index, count_stored(mat, n_batch=n_batch, n_dense=n_dense) if nse is None else nse,
-        TRACED_NSE.format(name="bcsr_fromdense", cls="BCSR"), "")
+        TRACED_NSE.format(name="bcsr_fromdense", cls="BCSR"), "" if nse is None else None)
     data, indices, indptr = bcsr_fromdense_p.bind(
         mat, nse=nse_int, n_batch=n_batch, n_dense=n_dense,
         index_dtype=as_index_dtype("bcsr_fromdense", index_dtype))

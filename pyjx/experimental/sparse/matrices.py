@@ -183,10 +183,9 @@ def _from_dense(primitive: Primitive, kind: type, mat: Any, nse: Any, index_dtyp
     as many as are not zero."""
     name, mat = primitive.name, jnp.asarray(mat)
     shape = as_matrix_shape(kind.__name__, mat.shape)
-    if nse is None:
-        nse = count_stored(mat, n_batch=0, n_dense=0)
-    nse = concrete_or_error(operator.index, nse, TRACED_NSE.format(name=name, cls=kind.__name__),
-                            "")
+    nse = concrete_or_error(
+        operator.index, count_stored(mat, n_batch=0, n_dense=0) if nse is None else nse,
+        TRACED_NSE.format(name=name, cls=kind.__name__), "" if nse is None else None)
     buffers = primitive.bind(mat, nse=nse, index_dtype=as_index_dtype(name, index_dtype))
     return kind(tuple(buffers), shape=shape, **known)
 

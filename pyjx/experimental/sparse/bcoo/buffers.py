@@ -174,7 +174,7 @@ def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
     check_layout("bcoo_fromdense", mat.ndim, n_batch, n_dense)
     nse_int = concrete_or_error(
         operator.index, count_stored(mat, n_batch=n_batch, n_dense=n_dense) if nse is None else nse,
-        TRACED_NSE.format(name="bcoo_fromdense", cls="BCOO"), "")
+        TRACED_NSE.format(name="bcoo_fromdense", cls="BCOO"), "" if nse is None else None)
     data, indices = bcoo_fromdense_p.bind(mat, nse=nse_int, n_batch=n_batch, n_dense=n_dense,
                                           index_dtype=as_index_dtype("bcoo_fromdense", index_dtype))
     return BCOO._of(data, indices, mat.shape, indices_sorted=True, unique_indices=True)
