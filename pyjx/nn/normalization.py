@@ -80,8 +80,8 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     """The logarithm of `softmax`; -inf where the mask is false. Arguments as for `softmax`.
 
     Returns:
-      An array of the shape that the argument and the mask have together. Integers and booleans become the default float dtype; other
-      dtypes stay.
+      An array of the shape that the argument and the mask have together. Integers and booleans
+      become the default float dtype; other dtypes stay.
 
     >>> import pyjx as jax
     >>> jax.numpy.exp(jax.nn.log_softmax(jax.numpy.array([1.0, 1.0]))).tolist()
@@ -209,8 +209,8 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
       where: boolean mask of the elements to include; others give 0. It and `x` broadcast.
 
     Returns:
-      An array of the shape that the argument and the mask have together. Integers and booleans become the default float dtype; other
-      dtypes stay.
+      An array of the shape that the argument and the mask have together. Integers and booleans
+      become the default float dtype; other dtypes stay.
 
     >>> import pyjx as jax
     >>> jax.nn.softmax(jax.numpy.array([1.0, 1.0])).tolist()

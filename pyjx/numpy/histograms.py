@@ -115,8 +115,8 @@ def _edges(a: ArrayLike, bins: Any, limits: Any) -> Any:
     if isinstance(bins, (list, tuple)) or np.ndim(bins) == 1:
         return convert(creation.asarray(bins), dtype)
     count = as_int("histogram", "bins", concrete_or_error(
-        None, bins, "bins argument of histogram_bin_edges: their number must be static, or give the "
-        "edges as an array."))
+        None, bins, "bins argument of histogram_bin_edges: their number must be static, or give "
+        "the edges as an array."))
     if count < -1:
         raise ValueError(f"histogram: bins must not be negative, got {count}. Number of samples, "
                          f"{count + 1}, must be non-negative.")

@@ -632,7 +632,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         repeats = concrete_or_error(None, repeats, (
             "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix "
             "this, either specify a static value for `repeats`, or pass a static value to "
-            "`total_repeat_length`."), "" if np.ndim(repeats) else None)
+            "`total_repeat_length`."), "" if getattr(repeats, "ndim", 0) else None)
         return _repeat_static(a, np.ravel(np.asarray(repeats)), axis)
     return _repeat_dynamic(a, repeats, axis, index(total_repeat_length))
 

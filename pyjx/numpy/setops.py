@@ -31,7 +31,7 @@ def _known(name: str, x: object) -> Any:
     """`x`, an array or the size of the result; ConcretizationTypeError if it is traced."""
     return concrete_or_error(
         None, x, f"The size argument of jnp.{name} must be statically specified to use jnp.{name} "
-        "within JAX transformations.", "" if np.ndim(x) else None)
+        "within JAX transformations.", "" if getattr(x, "ndim", 0) else None)
 
 
 # -- nonzero ---------------------------------------------------------------------------------------

@@ -273,8 +273,8 @@ def _of(fun: Callable[..., Any], cure: str = "") -> str:
     rule = fun.fwd if isinstance(fun, custom_rules.custom_vjp) else None
     if rule is None:
         return f"{cure} The function is {source_of(fun)}."
-    return (f" That is what {source_of(rule)} gave beside residuals, a rule of {source_of(fun)}: it "
-            "must be the output of the function.")
+    return (f" That is what {source_of(rule)} gave beside residuals, a rule of {source_of(fun)}: "
+            "it must be the output of the function.")
 
 
 def _cure(out_tree: TreeDef) -> str:
