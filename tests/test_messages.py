@@ -18,6 +18,9 @@ from pyjx.flatten_util import ravel_pytree
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 KEY = random.key(0)
 
+ONE = jax.make_mesh((1,), ("x",))
+
+
 @jax.custom_vjp
 def with_rule(x):
     return x * x
@@ -247,6 +250,11 @@ CASES = {
                      "grad requires real-valued outputs"),
     "rule-output": (lambda: jax.grad(with_rule)(1.0), TypeError, "Output was (float32[], 1.0). "
                     "That is what pair at "),
+    "specs-few": (lambda: jax.shard_map(jnp.add, mesh=ONE, in_specs=(jax.P("x"),),
+                                        out_specs=jax.P("x"))(X, X), ValueError,
+                  "corresponding value; a tuple has an entry for each positional argument.\n"),
+    "shardings-few": (lambda: jax.jit(jnp.add, in_shardings=(None,))(X, X), ValueError,
+                      "corresponding value; a tuple has an entry for each positional argument.\n"),
     "eval-shape": (lambda: jax.eval_shape(abs, "a"), TypeError, "or bind it by functools.partial"),
     "grad-integer": (lambda: jax.grad(jnp.argmax)(X[0]), TypeError, "The function is argmax."),
     "one-start": (lambda: lax.dynamic_slice(X[0], 1, (2,)), ValueError,
@@ -495,7 +503,7 @@ WHOLE = {
                   "tensordot: axis 1 of the first operand, of shape (3, 4), has size 4, and axis "
                   f"0 of the second, of shape (5, 6), has size 5; {_SUMMED}"),
     "einsum": (lambda: jnp.einsum("ij,jk", A, B), ValueError,
-               "Size of label 'j' for operand 1 (4) does not match previous terms (5). Operand 0, "
+               "Size of label 'j' for operand 1 (5) does not match previous terms (4). Operand 0, "
                "'ij' of shape (3, 4), has size 4 along 'j', and operand 1, 'jk' of shape (5, 6), "
                "has 5."),
     "reshape": (lambda: jnp.asarray(A).reshape(5, 3), TypeError,

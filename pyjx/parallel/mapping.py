@@ -172,7 +172,8 @@ class _Mapped(Record):
         no array and has None for a spec."""
         if isinstance(self.in_specs, InferFromArgs):
             return {}
-        given = broadcast_argument("shard_map in_specs", self.in_specs, args, is_none)
+        given = broadcast_argument("shard_map in_specs", self.in_specs, args, is_none,
+                                   "a tuple has an entry for each positional argument.")
         return {i: x for i, (x, spec) in enumerate(zip(leaves, given, strict=True))
                 if spec is None and not isinstance(x, Array) and not is_ref(x)}
 
@@ -224,7 +225,7 @@ class _Mapped(Record):
         if self.mesh is None:
             if context.empty:
                 raise ValueError("The context mesh cannot be empty. Use `jax.set_mesh(mesh)` to "
-                                 "enter into a mesh context")
+                                 "enter into a mesh context, or give shard_map its mesh=.")
             return context
         if context.empty:
             return self.mesh
