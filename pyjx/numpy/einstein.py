@@ -111,8 +111,9 @@ def _sizes(terms: list[str], shapes: Shapes) -> dict[str, int]:
                     m for d, m in zip(terms[i], shapes[i], strict=True) if d == c])
                 raise ValueError(
                     f"Size of label '{c}' for operand {k} ({n}) does not match previous terms "
-                    f"({known}). Operand {first}, '{terms[first]}' of shape {shapes[first]}, has size "
-                    f"{known} along '{c}', and operand {k}, '{term}' of shape {shape}, has {n}.")
+                    f"({known}). Operand {first}, '{terms[first]}' of shape {shapes[first]}, has "
+                    f"size {known} along '{c}', and operand {k}, '{term}' of shape {shape}, has "
+                    f"{n}.")
             sizes[c] = known if n == 1 else n
     return sizes
 
