@@ -18,9 +18,6 @@ from pyjx.flatten_util import ravel_pytree
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 KEY = random.key(0)
 
-ONE = jax.make_mesh((1,), ("x",))
-
-
 @jax.custom_vjp
 def with_rule(x):
     return x * x
@@ -221,7 +218,6 @@ CASES = {
                        "data type 'flaot32' not understood in zeros. Did you mean 'float32'?"),
     "dtype-misspelt-cast": (lambda: jnp.asarray(X).astype("bfloat61"), TypeError,
                             "Did you mean 'bfloat16'?"),
-    "dtype-far": (lambda: jnp.ones(3, "quux"), TypeError, "data type 'quux' not understood in on"),
     "list": (lambda: jnp.sum([1, 2]), TypeError, "That is the argument a. Make an array of"),
     "take-mode": (lambda: jnp.take(X, 1, mode="bad"), ValueError,
                   "The modes are 'fill', 'clip' and 'wrap'."),
@@ -247,16 +243,10 @@ CASES = {
     "text-as-bfloat16": (lambda: jnp.array(["b"], jnp.bfloat16), ValueError,
                          "could not convert string to float: 'b'"),
     "grad-in-vmap": (lambda: jax.vmap(jax.grad(jnp.argmax))(X), TypeError,
-                     "grad requires real-valued outputs"),
+                     "grad requires real-valued outputs (output dtype that is a sub-dtype of"),
     "rule-output": (lambda: jax.grad(with_rule)(1.0), TypeError, "Output was (float32[], 1.0). "
                     "That is what pair at "),
-    "specs-few": (lambda: jax.shard_map(jnp.add, mesh=ONE, in_specs=(jax.P("x"),),
-                                        out_specs=jax.P("x"))(X, X), ValueError,
-                  "corresponding value; a tuple has an entry for each positional argument.\n"),
-    "shardings-few": (lambda: jax.jit(jnp.add, in_shardings=(None,))(X, X), ValueError,
-                      "corresponding value; a tuple has an entry for each positional argument.\n"),
     "eval-shape": (lambda: jax.eval_shape(abs, "a"), TypeError, "or bind it by functools.partial"),
-    "grad-integer": (lambda: jax.grad(jnp.argmax)(X[0]), TypeError, "The function is argmax."),
     "one-start": (lambda: lax.dynamic_slice(X[0], 1, (2,)), ValueError,
                   "must be a 1D sequence, got a scalar: give one for each axis"),
     "bound": (lambda: jax.random.uniform(jax.random.key(0), (3,), maxval=X[:, 0]), TypeError,

@@ -9,6 +9,8 @@ import sys
 import numpy as np
 import pytest
 
+import pyjx as jax
+import pyjx.numpy as jnp
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.specs import P
 from pyjx.runtime import backends
@@ -223,3 +225,11 @@ def test_equivalence_over_shapes_of_meshes():
     assert not rows.is_equivalent_to(one, 2) and not one.is_equivalent_to(rows, 2)
     with pytest.raises(ValueError, match="_device_assignment is not implemented"):
         rows.devices_indices_map((4, 4))
+
+
+def test_specs_and_shardings_have_an_entry_for_each_argument():
+    x, mesh = jnp.ones(2), jax.make_mesh((1,), ("x",))
+    for f in (jax.jit(jnp.add, in_shardings=(None,)),
+              jax.shard_map(jnp.add, mesh=mesh, in_specs=(jax.P("x"),), out_specs=jax.P("x"))):
+        with pytest.raises(ValueError, match="a tuple has an entry for each positional argument"):
+            f(x, x)
