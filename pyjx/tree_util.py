@@ -108,19 +108,20 @@ def tree_map(f: Callable[..., Any], tree: PyTree, *rest: Any, is_leaf: IsLeaf = 
     {'a': 11, 'b': [22]}
     """
     leaves, treedef = _flatten(tree, is_leaf)
+    left = iter(leaves)  # errors are told by which leaf it was: `core/advice.py` reads that here
+    if not rest:
+        return treedef.unflatten([f(x) for x in left])
     columns = [_subtrees("tree_map tree", treedef, tree, other, is_leaf, i)
                for i, other in enumerate(rest)]
-    return treedef.unflatten(of_each_leaf(f, "tree", tree, leaves, *columns, is_leaf=is_leaf))
+    return treedef.unflatten([f(*xs) for xs in zip(left, *columns, strict=True)])
 
 
 def of_each_leaf(f: Callable[..., Any], of: str, tree: PyTree, leaves: list[Any],
-                 *columns: Iterable[Any], is_leaf: IsLeaf = None) -> list[Any]:
-    """`f` of each leaf of a tree and what is at its place in the columns. Errors are told by which
-    leaf it was (`core/advice.py` reads that here) of the tree, which is called `of`."""
+                 *columns: Iterable[Any]) -> list[Any]:
+    """`f` of each leaf of a tree and what is at its place in the columns. Errors tell which leaf it
+    was of the tree, which the function that the user called calls `of`."""
     left = iter(leaves)
-    if columns:
-        return [f(*xs) for xs in zip(left, *columns, strict=True)]
-    return [f(x) for x in left]
+    return [f(*xs) for xs in zip(left, *columns, strict=True)]
 
 
 def _subtrees(name: str, treedef: PyTreeDef, tree: PyTree, other: PyTree, is_leaf: IsLeaf,

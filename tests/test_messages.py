@@ -195,6 +195,8 @@ CASES = {
                         "The key comes first: fold_in(key, ...)."),
     "normal-swapped": (lambda: random.normal((3,), KEY), TypeError,
                        "The key comes first: normal(key, ...)."),
+    "raw-key-swapped": (lambda: random.normal((3,), random.PRNGKey(0)), TypeError,
+                        "The key comes first: normal(key, ...)."),
     "choice-swapped": (lambda: random.choice(X, KEY), TypeError,
                        "The key comes first: choice(key, ...)."),
     "devices": (lambda: jax.make_mesh((999,), ("x",)), ValueError,

@@ -34,7 +34,7 @@ from pyjx.core.value_texts import (
 from pyjx.errors import ConcretizationTypeError
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.not_yet import hint
-from pyjx.tree_util import keystr, of_each_leaf, tree_flatten_with_path
+from pyjx.tree_util import keystr, of_each_leaf, tree_flatten_with_path, tree_map, tree_structure
 
 # -- what C++ says ---------------------------------------------------------------------------------
 
@@ -126,16 +126,19 @@ _SHORTENED = (AttributeError, IndexError, NameError, NotImplementedError, Runtim
 def complete(exc: Exception) -> None:
     """Add to the message of an error what helps the user, who is shown no addresses either."""
     *_, last = tracebacks_of(exc)
-    if isinstance(exc, OSError) and exc.errno == errno.ENAMETOOLONG:
-        exc.filename = shortened(exc.filename)
     message = exc.args[0] if len(exc.args) == 1 else None
-    if (not isinstance(message, str) or getattr(exc, "_is_complete", False)
-            or configuration.traceback_filtering.value == "off"):
+    if configuration.traceback_filtering.value == "off":
         return
     file = last.tb_frame.f_code.co_filename
     own = is_internal(file)
+    below = own or is_of_foundation(file)
+    if below and isinstance(exc, OSError) and exc.errno == errno.ENAMETOOLONG and (
+            isinstance(exc.filename, str)):
+        exc.filename = shortened_text(exc.filename)
+    if not isinstance(message, str) or getattr(exc, "_is_complete", False):
+        return
     plain = refusal(message) if type(exc) is TypeError else message
-    if type(exc) in _SHORTENED and (own or is_of_foundation(file)):
+    if below and type(exc) in _SHORTENED:
         plain = shortened_lines(plain)
     if own and type(exc) is ValueError and (unhashable := _UNHASHABLE.match(message)):
         plain = f"unhashable type: {unhashable[2]!r}"
@@ -152,15 +155,27 @@ def complete(exc: Exception) -> None:
         exc._is_complete = True  # type: ignore[attr-defined]
 
 
+_MOST_LEAVES = 1000  # of trees whose paths are written for a note: programs may catch the error
+
+
 def note_leaf(exc: Exception) -> None:
-    """Tell of which leaf of a tree it is."""
+    """Tell which leaf of a tree of the user's it is of: of calls in each other, the outermost."""
     for tb in tracebacks_of(exc):
-        if tb.tb_frame.f_code is of_each_leaf.__code__:
-            known = tb.tb_frame.f_locals
-            left, said = known["left"].__length_hint__(), "The leaf is "
-            path = tree_flatten_with_path(known["tree"], known["is_leaf"])[0][-1 - left][0]
-            if path and not any([n.startswith(said) for n in getattr(exc, "__notes__", ())]):
-                exc.add_note(f"{said}{known['of']}{keystr(path)}.")
+        if not is_internal(tb.tb_frame.f_code.co_filename):
+            return
+        if tb.tb_frame.f_code is of_each_leaf.__code__ or (
+                tb is exc.__traceback__ and tb.tb_frame.f_code is tree_map.__code__):
+            known, said = tb.tb_frame.f_locals, "The leaf is "
+            _, _, *taken = known["left"].__reduce__()  # nothing, once there are none left
+            tree = known.get("treedef") or tree_structure(known["tree"])
+            if taken and tree.num_leaves <= _MOST_LEAVES:
+                marked = tree.unflatten([i + 1 == taken[0] for i in range(tree.num_leaves)])
+                of, at = known.get("of", "tree"), [
+                    keystr(path) for path, x in tree_flatten_with_path(marked)[0] if x is True]
+                notes = [n for n in getattr(exc, "__notes__", ()) if not n.startswith(said)]
+                exc.__notes__ = notes + [
+                    f"{said}{of}{path}." for path in at if path and of + path not in str(exc)]
+            return
 
 
 def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
@@ -355,13 +370,13 @@ def _as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
 
 def _as_no_key(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """That the key comes first, where it was given as another argument."""
-    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
-        for x in frame.f_locals.values() if is_internal(frame.f_code.co_filename) else ():
-            dtype, shape = getattr(x, "dtype", None), getattr(x, "shape", ())
-            if dtypes.is_extended(dtype) or (dtype == np.uint32 and shape[-1:] == (2,)):
-                name = last.tb_frame.f_locals["name"]  # of the function that checks its key
-                return f"{found.string} The key comes first: {name}(key, ...)."
-    return None
+    given = [*next(tracebacks_of(exc)).tb_frame.f_locals.values()]
+    swapped = [x for x in given[1:2] if hasattr(x, "aval") and (
+        x.dtype == np.uint32 and x.shape[-1:] == (2,))]  # later ones may be bounds
+    if not any([dtypes.is_extended(getattr(x, "dtype", None)) for x in given]) and not swapped:
+        return None
+    name = last.tb_frame.f_locals["name"]  # of the function that checks its key
+    return f"{found.string} The key comes first: {name}(key, ...)."
 
 
 def _as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
@@ -427,8 +442,10 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
             *last.tb_frame.f_code.co_varnames, *last.tb_frame.f_code.co_names) else None)),
     (TypeError, _UNEXPECTED, _as_meant), (TypeError, _ARITY, _as_called),
     (ValueError, _UNHASHABLE, _as_static), (TypeError, _DTYPE, _as_dtype),
-    (TypeError, re.compile("'?DimExpr'?( object)?"), lambda exc, found, last: (
-        f"{found.string.replace(found[0], 'a symbolic size')}. It is known when the program runs: "
+    (TypeError, re.compile("(^|(?:number|slices|integers), not |sequence by )(?:non-int of type )?"
+                           "'?DimExpr'?(?: object(?= cannot be interpreted as an integer)|$)"),
+     lambda exc, found, last: (
+        f"{found.re.sub(found[1] + 'a symbolic size', found.string)}. It is known when the program runs: "
         "jnp.arange(n), lax.fori_loop(0, n, ...) and jnp.asarray(n) take it.")),
     (OverflowError, _NARROW, lambda exc, found, last: None if configuration.enable_x64.value else (
         f"{found.string.removesuffix('.')}. Integers have 64 bits with "

@@ -53,9 +53,9 @@ def leave_guarded(exc: Exception) -> None:
 
 
 def _advise(exc: Exception) -> None:
-    with suppress(Exception):  # of a class of the user's, or of a function without a signature
-        advice.note_leaf(exc)
-        advice.complete(exc)
+    for advise in (advice.complete, advice.note_leaf):
+        with suppress(Exception):  # of a class of the user's, or of a function without a signature
+            advise(exc)
 
 
 def _show_uncaught(kind: type[BaseException], exc: BaseException, tb: TracebackType | None) -> None:

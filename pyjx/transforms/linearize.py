@@ -297,7 +297,7 @@ class LinearizedFunction:
                 + two_structures("expected {}, got {}", form.in_tree, tree)
                 + ". Pass a tangent for each argument.")
         check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
-        of_each_leaf(_check_tangent, "tangents", tangents, leaves, form.in_avals)
+        of_each_leaf(_check_tangent, "arguments", tangents, leaves, form.in_avals)
         refs = [x for x in leaves if is_ref(x)]
         outs = form.program.filled(self._residuals).forward(
             [x[...] if is_ref(x) else x for x in leaves])

@@ -130,7 +130,7 @@ OTHER = {**TREE, "layer_7": {"b": X, "w": jnp.ones((3, 4))}}
 @pytest.mark.parametrize(("call", "leaf"), [
     (lambda: jax.jvp(lambda p: p, (TREE,), (OTHER,)), "tangents[0]['layer_7']['w']"),
     (lambda: jax.vjp(lambda p: p, TREE)[1](OTHER), "cotangent['layer_7']['w']"),
-    (lambda: jax.linearize(lambda p: p, TREE)[1](OTHER), "tangents[0]['layer_7']['w']"),
+    (lambda: jax.linearize(lambda p: p, TREE)[1](OTHER), "arguments[0]['layer_7']['w']"),
     (lambda: jax.tree.map(lambda a, b: a + b, TREE, OTHER), "tree['layer_7']['w']"),
     (lambda: jax.tree.map(lambda a: a @ jnp.ones(3), OTHER), "tree['layer_7']['w']"),
     (lambda: jax.device_put({"a": X, "b": [X[0]]}, jax.NamedSharding(
@@ -147,6 +147,41 @@ def test_which_leaf_of_a_tree_it_is_of_is_noted_once(call, leaf):
         call()
     assert [n for n in caught.value.__notes__ if n.startswith("The leaf")] == [
         f"The leaf is {leaf}."]
+
+
+def _refused(x):
+    raise TypeError("refused")
+
+
+@pytest.mark.parametrize(("call", "notes"), [
+    (lambda: lax.stop_gradient({"a": X, "b": "s"}), []),
+    (lambda: jax.device_put({"a": X, "b": ["s"]}), []),
+    (lambda: jax.tree.map(_refused, 1), []),
+    (lambda: jax.tree.map(lambda t: jax.tree.map(_refused, t), [{}, {"q": 1}],
+                          is_leaf=lambda t: isinstance(t, dict)), ["The leaf is tree[1]."]),
+    (lambda: jax.tree.map(_refused, [(), {1: None, 2: {"q": 1}}]), ["The leaf is tree[1][2]['q']."]),
+    (lambda: jax.tree.map(lambda x: 0, {"a": 1}, is_leaf=_refused), []),
+])
+def test_no_leaf_is_told_but_of_the_users_tree_map_and_where_no_path_is_told(call, notes):
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert [n for n in caught.value.__notes__ if n.startswith("The leaf")] == notes
+
+
+def test_an_error_of_many_leaves_flattens_no_tree_again():
+    asked = []
+    with pytest.raises(TypeError):
+        jax.tree.map(_refused, [1] * 5, is_leaf=asked.append)
+    assert len(asked) == 6
+
+
+def test_names_of_files_are_shortened_once_and_not_in_errors_of_the_user():
+    long = "a" * 10**4
+    for call, name in ((lambda: jnp.load(long), f"{'a' * 48}...{'a' * 49}"),
+                       (lambda: open(long), long)):
+        with pytest.raises(OSError, match="too long") as caught:
+            jax.jit(lambda: jax.jit(call)())()  # noqa: B023  called here
+        assert caught.value.filename == name
 
 
 def test_of_several_trees_it_is_said_which_one_differs():
@@ -185,9 +220,15 @@ def test_what_was_compiled_for_other_arguments_names_those(lowered, called, told
 def test_symbolic_sizes_are_told_without_classes_of_the_library():
     (n,) = jax.export.symbolic_shape("n")
     for f, told in ((lambda x: range(x.shape[0]), "a symbolic size cannot be interpreted as an"),
+                    (lambda x: "a" * x.shape[0], "multiply sequence by a symbolic size. It is"),
                     (lambda x: [1][x.shape[0]], "slices, not a symbolic size. It is known when")):
         with pytest.raises(TypeError, match=told):
             jax.export.export(jax.jit(f))(jax.ShapeDtypeStruct((n,), "float32"))
+    for other in (lambda x: x.shape[0](), lambda x: "a" < x.shape[0], lambda x: "a" + x.shape[0],
+                  lambda x: open(x.shape[0]), lambda x: np.sqrt(x.shape[0])):
+        with pytest.raises(TypeError) as caught:
+            jax.export.export(jax.jit(other))(jax.ShapeDtypeStruct((n,), "float32"))
+        assert "known when the program runs" not in str(caught.value)
 
 
 def test_axes_of_outputs_are_told_without_classes_of_the_library():
