@@ -264,9 +264,9 @@ def _type(tracer: Any) -> str:
 
 
 _MAKER = re.compile(r" for ([\w/ ]+)\.(?= |$)|(differentiated|mapped by vmap)\.$", re.MULTILINE)
-_OF_LEAKS = ("Return the value from the function in place of storing it in a global, a closure or "
-             "an attribute, or handing it to another thread; jax.checking_leaks() reports the leak "
-             "where it happens.")
+_OF_LEAKS = ("Return the value from the function; do not store it in a global, a closure or an "
+             "attribute, nor hand it to another thread. Where it leaks from jit, vmap or grad, "
+             "jax.checking_leaks() reports it at once.")
 _OF_LOOPS = ("It is another one in each iteration: compute with it by jax.numpy, show it by "
              "jax.debug.print, or loop by Python's `for`.")
 _OF_BRANCHES = ("Branches are traced, whichever of them runs: compute with it by jax.numpy, show "

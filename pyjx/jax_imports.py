@@ -48,6 +48,11 @@ class JaxFinder:
             getattr(context, "name", None))
 
 
+def under_alias() -> bool:
+    """Whether `import jax` gives pyjx."""
+    return JaxFinder.answer is not None
+
+
 def refuse_beside_jax() -> None:
     """Make sure that jax has not been imported.
 

@@ -19,7 +19,7 @@ import pyjx as jax
 from pyjx import alias, configuration, jaxlib_api
 from pyjx.cli import programs
 from pyjx.core.value_texts import size_text
-from pyjx.jax_imports import JaxFinder
+from pyjx.jax_imports import under_alias
 from pyjx.lazy import deferred
 from pyjx.runtime import backends, cache
 from pyjx.states import states
@@ -59,7 +59,7 @@ def name_of_jax(problems: list[str]) -> Section:
         problems.append(str(error))
     made = all([(alias_files.folder() / name).is_file() for name in alias_files.NAMES])
     ways = "`python -m pyjx FILE`, or `import pyjx.as_jax` first"
-    if JaxFinder.answer is not None:
+    if under_alias():
         gives = f"pyjx, told as jax {told}"
     elif made and _is_asked():
         gives = f"pyjx, told as jax {told}, as {alias.VARIABLE} is set"

@@ -371,9 +371,9 @@ def _as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
 def _as_no_key(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """That the key comes first, where it was given as another argument."""
     given = [*next(tracebacks_of(exc)).tb_frame.f_locals.values()]
-    swapped = [x for x in given[1:2] if hasattr(x, "aval") and (
-        x.dtype == np.uint32 and x.shape[-1:] == (2,))]  # later ones may be bounds
-    if not any([dtypes.is_extended(getattr(x, "dtype", None)) for x in given]) and not swapped:
+    if not any([dtypes.is_extended(getattr(x, "dtype", None)) or (  # later ones may be bounds
+            i == 1 and hasattr(x, "aval") and x.dtype == np.uint32 and x.shape[-1:] == (2,))
+            for i, x in enumerate(given)]):
         return None
     name = last.tb_frame.f_locals["name"]  # of the function that checks its key
     return f"{found.string} The key comes first: {name}(key, ...)."
@@ -445,8 +445,8 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (TypeError, re.compile("(^|(?:number|slices|integers), not |sequence by )(?:non-int of type )?"
                            "'?DimExpr'?(?: object(?= cannot be interpreted as an integer)|$)"),
      lambda exc, found, last: (
-        f"{found.re.sub(found[1] + 'a symbolic size', found.string)}. It is known when the program runs: "
-        "jnp.arange(n), lax.fori_loop(0, n, ...) and jnp.asarray(n) take it.")),
+        f"{found.re.sub(found[1] + 'a symbolic size', found.string)}. It is known when the program "
+        "runs: jnp.arange(n), lax.fori_loop(0, n, ...) and jnp.asarray(n) take it.")),
     (OverflowError, _NARROW, lambda exc, found, last: None if configuration.enable_x64.value else (
         f"{found.string.removesuffix('.')}. Integers have 64 bits with "
         "jax.config.update('jax_enable_x64', True); floats are larger without.")),

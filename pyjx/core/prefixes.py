@@ -92,9 +92,9 @@ def _differences(path: Path, one: Any, other: Any) -> Iterator[Difference]:
             yield (path, *sizes,  # type: ignore[misc]
                    f"the numbers of children do not match{unshared}")
     elif data != other_data:
-        yield (path, f"{kind} with pytree metadata {data}",
-               f"{kind} with pytree metadata {other_data}",
-               "the pytree node metadata does not match")
+        said = "keys" if issubclass(kind, dict) else "pytree metadata"
+        yield (path, f"{kind} with {said} {data}", f"{kind} with {said} {other_data}",
+               "the keys differ" if said == "keys" else "the pytree node metadata does not match")
     else:
         for (key, child), (_, other_child) in zip(items, others, strict=True):
             yield from _differences((*path, key), child, other_child)

@@ -8,7 +8,6 @@ is asked for.
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
@@ -18,9 +17,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 
 from pyjx.guards import guard
-from pyjx.jax_imports import JaxFinder
-
-_OF_JAX = r"^jax(?=\.|$)"  # the other name that pyjx may have
+from pyjx.jax_imports import under_alias
 
 # Which table has the names of a module and of what is below it.
 TABLES: dict[str, str] = {
@@ -101,8 +98,8 @@ def lacking(module: str, name: str) -> AttributeError | ImportError:
     is a package; if not, `from` would pass over an AttributeError."""
     frame = sys._getframe(2)
     said = "" if _imports(frame) else hint(module, name)
-    if "jax" in sys.modules:  # under its alias
-        module = re.sub("^pyjx", "jax", module)
+    if under_alias():
+        module = module.replace("pyjx", "jax", 1)
     if said and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]:
         return ImportError(f"cannot import {name!r} from {module!r}{said}")
     error = AttributeError(f"module {module!r} has no attribute {name!r}{said}")
@@ -128,8 +125,8 @@ class ImportHint:
                 "pyjx as jax`; or, for programs that import jax, run `python -m pyjx FILE` or "
                 "`import pyjx.as_jax` first.", name="jax")
         package, _, name = fullname.rpartition(".")
-        under_alias = JaxFinder.answer is not None
-        said = hint(re.sub(_OF_JAX, "pyjx", package) if under_alias else package, name)
+        of_jax = under_alias() and f"{package}.".startswith("jax.")
+        said = hint(f"pyjx{package[3:]}" if of_jax else package, name)
         if said and _imports(sys._getframe(1)):
             # It has no attribute `name`: `from` passes over an error that names what it looks for.
             raise ModuleNotFoundError(f"cannot import {name!r} from {package!r}{said}")

@@ -252,7 +252,7 @@ def argument_differences(fun: Callable[..., Any], compiled: TreeDef, called: Tre
     own, given = [dict(argument_trees(parameters_of(fun), tree, static))
                   for tree in (compiled, called)]
     said = [f"argument {name} is missing" for name in own if name not in given]
-    said += [f"it was compiled without argument {name}" for name in given if name not in own]
+    said += [f"argument {name} is new" for name in given if name not in own]
     said += [f"{name}{keystr(path)} was a {one} and is now a {other}, so {why}"
              for name, tree in own.items()
              for path, one, other, why in structure_differences(tree, given.get(name, tree))]

@@ -436,7 +436,7 @@ class Compiled(_Stage):
         if tree != self.in_tree:
             raise TypeError(
                 "Function compiled with input pytree does not match the input pytree it was called "
-                f"with: of {source_of(spec.fun)} "
+                f"with. {source_of(spec.fun)}: "
                 + argument_differences(spec.fun, self.in_tree, tree, self._traced.static) + ". "
                 "Give it what it was lowered for, or call the jitted function, which compiles anew."
             )

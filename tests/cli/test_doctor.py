@@ -12,6 +12,7 @@ import pytest
 import pyjx as jax
 from pyjx.__main__ import main
 from pyjx.cli import alias_files, doctor
+from pyjx.jax_imports import JaxFinder
 from pyjx.version import PYJX_VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +59,7 @@ def test_it_says_what_the_alias_gives_in_this_environment(monkeypatch, tmp_path)
     for name in alias_files.NAMES:
         (tmp_path / name).touch()
     monkeypatch.setattr(alias_files, "folder", lambda: tmp_path)
-    monkeypatch.setattr(doctor.JaxFinder, "answer", None)
+    monkeypatch.setattr(JaxFinder, "answer", None)
     monkeypatch.delenv("PYJX_AS_JAX", raising=False)
     assert "PYJX_AS_JAX=1 is set, which it is not" in doctor.name_of_jax([])["import jax"]
     monkeypatch.setenv("PYJX_AS_JAX", "1")

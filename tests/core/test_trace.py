@@ -333,7 +333,7 @@ def test_values_that_leaked_name_the_function_and_the_line():
         leaked.clear()
         run()
         made = (f"created on line {__file__}:{line + 1}:.* by the operation `add`.(.|\n)*"
-                "checking_leaks")
+                "nor hand it to another thread. Where it leaks from jit, vmap or grad, jax")
         with pytest.raises(errors.UnexpectedTracerError, match=made) as caught:
             jnp.sin(leaked[1])
         assert "The function being traced when the value leaked was " in str(caught.value)
