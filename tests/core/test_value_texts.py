@@ -232,7 +232,8 @@ def test_symbolic_sizes_are_told_without_classes_of_the_library():
         with pytest.raises(TypeError, match=told):
             jax.export.export(jax.jit(f))(jax.ShapeDtypeStruct((n,), "float32"))
     for other in (lambda x: x.shape[0](), lambda x: max("a", x.shape[0]),
-                  lambda x: "a" + x.shape[0], lambda x: Path(x.shape[0]), lambda x: np.sqrt(x.shape[0])):
+                  lambda x: "a" + x.shape[0], lambda x: Path(x.shape[0]),
+                  lambda x: np.sqrt(x.shape[0])):
         with pytest.raises(TypeError) as caught:
             jax.export.export(jax.jit(other))(jax.ShapeDtypeStruct((n,), "float32"))
         assert "known when the program runs" not in str(caught.value)
