@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-import pyjx.compat.given_members  # noqa: F401  # which classes get by it
+import pyjx.compat.given_members  # noqa: F401  # which gives members to classes
 from pyjx.lazy import place_of_table
 
 # Where the names of each module of `jax._src` are. One module of pyjx is that module itself. Of

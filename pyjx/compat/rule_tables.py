@@ -270,13 +270,12 @@ def _set_batch_axis(primitive: Primitive, rule: Rule | None) -> None:
     if rule is None:
         primitive.batch_axis = None
         return
-    given = rule
 
-    @wraps(given)
+    @wraps(rule)
     def batch_axis(trace: BatchTrace, operands: Sequence[Any], dims: Sequence[Any], **params: Any
                    ) -> Any:
         axis = trace.axis
-        return given(AxisData(axis.name, axis.size, axis.spmd_name), operands, dims, **params)
+        return rule(AxisData(axis.name, axis.size, axis.spmd_name), operands, dims, **params)
 
     primitive.batch_axis = batch_axis
 
@@ -285,11 +284,10 @@ def _batch_older(primitive: Primitive) -> Rule | None:
     rule = _batch_axis(primitive)
     if rule is None:
         return None
-    found = rule
 
     def batch(axis_size: int, axis_name: Any, trace_type: Any, operands: Sequence[Any],
               dims: Sequence[Any], **params: Any) -> Any:
-        return found(AxisData(axis_name, axis_size), operands, dims, **params)
+        return rule(AxisData(axis_name, axis_size), operands, dims, **params)
 
     return getattr(rule, "__wrapped__", batch)
 
@@ -298,11 +296,10 @@ def _set_batch_older(primitive: Primitive, rule: Rule | None) -> None:
     if rule is None:
         primitive.batch_axis = None
         return
-    given = rule
 
-    @wraps(given)
+    @wraps(rule)
     def batch(axis: AxisData, operands: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
-        return given(axis.size, axis.name, None, operands, dims, **params)
+        return rule(axis.size, axis.name, None, operands, dims, **params)
 
     _set_batch_axis(primitive, batch)
 

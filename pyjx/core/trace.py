@@ -529,16 +529,8 @@ def collector_paused() -> Iterator[None]:
 @contextmanager
 def recording(trace: DynamicJaxprTrace) -> Iterator[None]:
     """Make `trace` the thread's dynamic trace, so that operations on plain values are recorded."""
-    saved = state.dynamic
-    with collector_paused(), new_level(trace):
-        state.dynamic = trace
-        # C++ keeps what it knows of a call by this flag too; not the trace, which would live on.
-        flag = configuration.trace_state.swap_local(True)
-        try:
-            yield
-        finally:
-            state.dynamic = saved
-            configuration.trace_state.set_local(flag)
+    with collector_paused(), new_level(trace), as_dynamic(trace):
+        yield
 
 
 @contextmanager
@@ -546,7 +538,8 @@ def as_dynamic(trace: Trace) -> Iterator[None]:
     """Let operations on plain values go to `trace`."""
     saved = state.dynamic
     state.dynamic = trace
-    # C++ runs known calls by itself unless this flag says that something watches.
+    # C++ runs known calls by itself unless this flag says that something watches; it keeps what it
+    # knows of a call by it, too, so that it is not the trace, which would live on.
     flag = configuration.trace_state.swap_local(None if trace is eager_trace else True)
     try:
         yield

@@ -236,10 +236,7 @@ class Holder(Holding):
              outs: Roles, linear: bool = False) -> list[Any]:
         """The results of an equation of derived programs, on what comes before their inputs and
         these."""
-        order = None
-        if self.arranged is not None or len(programs) > 1 or programs[0].consts:
-            programs, operands, ins, outs, order = self.ready(
-                programs, operands, params, ins, outs)
+        programs, operands, ins, outs, order = self.ready(programs, operands, params, ins, outs)
         results: list[Any] = self.primitive.bind(
             *operands, **self.derived_params(params, programs, ins, outs, linear))
         return results if order is None else in_order(results, order)
@@ -247,10 +244,7 @@ class Holder(Holding):
     def record(self, trace: LinearTrace, programs: Programs, operands: Sequence[Any],
                params: Params, ins: Roles, outs: Roles, linear: bool = False) -> list[Any]:
         """The results of such an equation, added to a linear program."""
-        order = None
-        if self.arranged is not None or len(programs) > 1 or programs[0].consts:
-            programs, operands, ins, outs, order = self.ready(
-                programs, operands, params, ins, outs)
+        programs, operands, ins, outs, order = self.ready(programs, operands, params, ins, outs)
         params = self.derived_params(params, programs, ins, outs, linear)
         results = trace.record(self.primitive, operands, params,
                                self.primitive.shape_rule(**params))
