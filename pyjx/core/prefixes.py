@@ -92,7 +92,7 @@ def _differences(path: Path, one: Any, other: Any) -> Iterator[Difference]:
             yield (path, *sizes,  # type: ignore[misc]
                    f"the numbers of children do not match{unshared}")
     elif data != other_data:
-        said = "keys" if issubclass(kind, dict) else "pytree metadata"
+        said = "keys" if kind is dict else "pytree metadata"
         yield (path, f"{kind} with {said} {data}", f"{kind} with {said} {other_data}",
                "the keys differ" if said == "keys" else "the pytree node metadata does not match")
     else:

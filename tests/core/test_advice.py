@@ -445,3 +445,14 @@ def test_pythons_functions_that_ask_for_a_value_have_those_of_arrays(function, w
         jax.jit(function)(*[1.0] * (2 if function is max else 1))
     assert words in str(caught.value) if words else "asks for the" not in str(caught.value)
     assert ("jnp.where" in str(caught.value) or "static" in str(caught.value)) == (words is None)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: random.uniform(3, minval=jnp.zeros((2,), np.uint32)),
+    lambda: random.normal(5, np.array([2, 3], np.uint32)),
+    lambda: random.randint("k", (2,), jnp.array([0, 1], np.uint32), 4),
+])
+def test_bounds_and_shapes_are_no_keys_that_came_late(call):
+    with pytest.raises(TypeError, match=r"make a key|made of a seed") as caught:
+        call()
+    assert "comes first" not in str(caught.value)
