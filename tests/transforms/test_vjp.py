@@ -148,7 +148,7 @@ JAX_TYPE = "unexpected JAX type (e.g. shape/dtype) for argument to VJP function:
     ({"a": None, "b": (X,)}, ValueError, "  * out['a'] was a pytree leaf in the original output, "
      "but a <class 'NoneType'> here, so their Python types differ."),
     ({"a": X, "b": (X, X)}, ValueError, "out['b']"),
-    ({"a": X, "c": (X,)}, ValueError, "metadata"),
+    ({"a": X, "c": (X,)}, ValueError, "with keys ('a', 'c') here"),
     ({"a": X[:2], "b": (X,)}, ValueError, JAX_TYPE.format("float32[2]")),
     ({"a": X.astype("int32"), "b": (X,)}, ValueError, JAX_TYPE.format("int32[3]")),
     ({"a": "x", "b": (X,)}, TypeError, "Argument 'x' of type <class 'str'> is not a valid JAX"),
