@@ -94,7 +94,7 @@ def _differences(path: Path, one: Any, other: Any) -> Iterator[Difference]:
     elif data != other_data:
         said = "keys" if kind is dict else "pytree metadata"
         yield (path, f"{kind} with {said} {data}", f"{kind} with {said} {other_data}",
-               "the keys differ" if said == "keys" else "the pytree node metadata does not match")
+               "the pytree node metadata does not match")
     else:
         for (key, child), (_, other_child) in zip(items, others, strict=True):
             yield from _differences((*path, key), child, other_child)

@@ -206,7 +206,7 @@ def _taken(x, y=1.0, *further):
      "argument y is missing; argument z is new"),
     (((X, 1.0, 2.0), {}), ((X, 1.0, 2.0, 3.0), {}), "argument further[1] is new"),
     ((({"a": X}, 1.0), {}), (({"b": X}, 1.0), {}), "x was a <class 'dict'> with keys ('a',) and is "
-     "now a <class 'dict'> with keys ('b',), so the keys differ"),
+     "now a <class 'dict'> with keys ('b',), so the pytree node metadata does not match"),
     (((X, 1.0), {}), ((X,), {"y": 1.0}),
      "what was given by position is now given by name, or the other way round"),
     ((({"a": X, "b": X}, 1.0), {}), (({"a": X}, 1.0), {}),
