@@ -123,8 +123,8 @@ class NonConcreteBooleanIndexError(JAXIndexError):
     """An array was indexed by a traced mask, which would give it a shape that is not known.
 
     Ways out: keep the shape by `jnp.where(mask, x, 0)`; give reductions the mask, as in
-    `x.sum(where=mask)`; assign by `x.at[mask].set(value)`; or say how many elements there are at
-    most, as in `jnp.nonzero(mask, size=2)`.
+    `x.sum(where=mask)`; assign by `jnp.where(mask, value, x)`; or say how many elements there are
+    at most, as in `jnp.nonzero(mask, size=2)`.
 
     >>> import pyjx as jax
     >>> jax.jit(lambda x: x[x > 0])(jax.numpy.ones(3))  # doctest: +IGNORE_EXCEPTION_DETAIL
@@ -136,7 +136,7 @@ class NonConcreteBooleanIndexError(JAXIndexError):
         super().__init__(_about(
             tracer, f"Array boolean indices must be concrete; got {_type(tracer)}",
             "The number of selected elements would decide the shape of the result. Keep the "
-            "shape: jnp.where(mask, x, 0), or x.at[mask].set(...) to assign, or give the "
+            "shape: jnp.where(mask, x, 0), or jnp.where(mask, value, x) to assign, or give the "
             "number of elements as the size argument of jnp.nonzero or jnp.where."))
 
 

@@ -38,7 +38,8 @@ class JaxFinder:
         if name == "jax._src":
             raise ImportError(
                 f"{_TOGETHER}This process has imported pyjx. For pyjx to answer to the name jax, "
-                "write `import pyjx.as_jax` first, or run `python -m pyjx FILE`.")
+                "write `import pyjx.as_jax` first, or run `python -m pyjx FILE`; or import from "
+                "pyjx itself, as in `from pyjx import lax`.")
         return None
 
     @classmethod

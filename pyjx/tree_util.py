@@ -465,8 +465,9 @@ def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf:
     if type(prefix) is not type(full):
         none = (" None is a node without leaves; is_leaf=lambda x: x is None makes it a leaf."
                 if prefix is None or full is None else "")
+        found_kind = "<class 'jax.Array'>" if hasattr(full, "aval") else type(full)
         yield _mismatch("types", path, f"a node of type\n    {type(prefix)}\n"
-                        f"but the full tree has a value of type\n    {type(full)}.{none}")
+                        f"but the full tree has a value of type\n    {found_kind}.{none}")
         return
     found = _one_level_with_keys(full)
     assert found is not None

@@ -142,15 +142,16 @@ def test_the_version_that_programs_are_told_can_be_chosen(tmp_path: Path) -> Non
 
 def test_pickles_load_under_the_name_that_they_have(tmp_path: Path) -> None:
     make = ("import pickle, sys, {0}.numpy as jnp, {0} as jax\n"
-            "x = (jnp.arange(3), jax.random.key(1), jax.sharding.PartitionSpec('a'), jnp.sin)\n"
+            "x = (jnp.arange(3), jax.random.key(1), jax.P('a'), jnp.sin, jax.nn)\n"
             "pickle.dump(x, open({1!r}, 'wb'))\n")
     load = ("import pickle, {0}.numpy as jnp\n"
-            "a, key, spec, sin = pickle.load(open({1!r}, 'rb'))\n"
-            "assert a.tolist() == [0, 1, 2] and sin is jnp.sin and spec == spec\n")
+            "a, key, spec, sin, nn = pickle.load(open({1!r}, 'rb'))\n"
+            "assert a.tolist() == [0, 1, 2] and sin is jnp.sin and spec == spec and nn.relu\n")
     first = {"jax": "import pyjx.as_jax\n", "pyjx": ""}
     for maker in ("jax", "pyjx"):
         place = str(tmp_path / f"made by {maker}")
         check(make.format(maker, place), tmp_path, first=first[maker])
+        assert (b"pyjx" in Path(place).read_bytes()) == (maker == "pyjx")
         check(load.format("jax", place), tmp_path, first=first["jax"])
         done = under_alias(load.format("pyjx", place), tmp_path, first="")
         assert done.returncode == 0 or (

@@ -282,9 +282,9 @@ def _as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
         return None
     known: dict[str, None] = {}
     for fun in islice(_functions(owner, name, last), 3):
-        known.update(dict.fromkeys([p.name for p in signature(fun).parameters.values()
-                                    if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-                                    and p.name != "self"]))
+        known.update(dict.fromkeys([
+            "*" * (p.kind is p.VAR_POSITIONAL) + p.name for p in signature(fun).parameters.values()
+            if p.kind is not p.VAR_KEYWORD and p.name != "self"]))
     other = _OTHER_NAMES.get(given)
     close = [other] if other in known else difflib.get_close_matches(given, known, 1)
     if close:

@@ -15,6 +15,12 @@ def is_none(x: Any) -> bool:
     return x is None
 
 
+class AnArray:
+    """Stands for an array in messages about structures, under its name."""
+
+    __module__, __qualname__ = "jax", "Array"
+
+
 def broadcast_argument(name: str, prefix: Any, tree: Any,
                        is_leaf: Callable[[Any], bool] | None = is_none, hint: str = ""
                        ) -> list[Any]:

@@ -70,7 +70,8 @@ def _leave(name: str, x: ArrayLike, other: object, reflected: bool = False) -> A
         kinds = [type(x).__name__, type(other).__name__]
         raise TypeError(f"unsupported operand type(s) for {_symbol(name)}: "
                         f"{kinds[reflected]!r} and {kinds[not reflected]!r}; "
-                        "make it an array with jnp.asarray")
+                        + ("jax.tree.map(f, a, b) computes with each leaf of trees"
+                           if type(other) is dict else "make it an array with jnp.asarray"))
     return NotImplemented
 
 

@@ -49,8 +49,9 @@ def _any_call(*args: Any, out: None = None, where: None = None) -> Any: ...
 
 def unsupported(name: str, out: object) -> NotImplementedError:
     """What a call raises whose `out` or `where` is not None: arrays do not change."""
-    return NotImplementedError(f"{'where' if out is None else 'out'} argument of <jnp.ufunc "
-                               f"{name!r}> is not supported; use jnp.where on the result")
+    given, cure = ("where", "use jnp.where on the result") if out is None else (
+        "out", f"arrays do not change: x = jnp.{name}(...) names the new one")
+    return NotImplementedError(f"{given} argument of <jnp.ufunc {name!r}> is not supported; {cure}")
 
 
 class ufunc:

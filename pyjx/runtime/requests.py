@@ -10,7 +10,7 @@ from typing import Any
 from pyjx import configuration, tree_util
 from pyjx.core.frames import warn
 from pyjx.core.layouts import Format, ShardingLike
-from pyjx.core.prefixes import broadcast_argument, is_none
+from pyjx.core.prefixes import AnArray, broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import backends
@@ -55,7 +55,7 @@ class Asked:
         """
         leaves = broadcast_argument(
             f"pjit {self.what}", self.tree.unflatten(self.leaves),
-            tree.unflatten(range(tree.num_leaves)), hint=(
+            tree.unflatten([AnArray()] * tree.num_leaves), hint=(
                 "a tuple has an entry for each positional argument." * (self.what[0] == "i")))
         layouts = tuple([s.layout if isinstance(s, Format) else None for s in leaves])
         shardings = tuple([s.sharding if isinstance(s, Format) else s for s in leaves])

@@ -15,7 +15,7 @@ from pyjx.core.meshes import Mesh
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.named_axes import Axis
 from pyjx.core.places import names_in_types, place_of
-from pyjx.core.prefixes import broadcast_argument
+from pyjx.core.prefixes import AnArray, broadcast_argument
 from pyjx.core.records import Record
 from pyjx.core.references import check_distinct, check_undivided, is_ref
 from pyjx.core.specs import MappingSpec, PartitionSpec, axes_of
@@ -249,7 +249,7 @@ def in_dims_of(name: str, in_axes: Any, args: tuple[Any, ...], kwargs: dict[str,
     if not isinstance(in_axes, tuple):
         return [in_axes] * n_args + [0] * n_kwargs
     if mappables:
-        args, _ = in_tree.unflatten([_Leaf() if is_vmappable(x) else x for x in leaves])
+        args, _ = in_tree.unflatten([AnArray() if is_vmappable(x) else x for x in leaves])
     return broadcast_argument(f"{name} in_axes", in_axes, args) + [0] * n_kwargs
 
 
@@ -375,7 +375,7 @@ def _shape(x: Any) -> tuple[int, ...]:
 def _out_dims(out_axes: Any, out_tree: TreeDef, n: int) -> list[int | None]:
     if type(out_axes) is int or out_axes is None:
         return [out_axes] * n
-    return broadcast_argument("vmap out_axes", out_axes, out_tree.unflatten([_Leaf()] * n))
+    return broadcast_argument("vmap out_axes", out_axes, out_tree.unflatten([AnArray()] * n))
 
 
 class _MappedFun(FlatFun):
@@ -422,12 +422,6 @@ class _MappedFun(FlatFun):
                     f"valid JAX type. {source_of(self.of)} returned it"
                     f"{f' at output component {path}' if path else ''}: return arrays, alone or in "
                     "containers.")
-
-
-class _Leaf:
-    """Stands for an array in messages about the structure of the output, under its name."""
-
-    __module__, __qualname__ = "jax", "Array"
 
 
 def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis, tree: TreeDef, i: int) -> Any:
