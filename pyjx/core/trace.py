@@ -294,7 +294,8 @@ class Tracer(_Array):
     def _refuse(self, function: str, *, casts: bool = False) -> NoReturn:
         cure = f" To change its dtype, try using `x.astype({function})`." if casts else ""
         raise errors.ConcretizationTypeError(
-            self, f"The problem arose with the `{function}` function.{cure}")
+            self, f"The problem arose with the `{function}` function.{cure}",
+            None if casts else "Leave it out, or convert what the traced function returns.")
 
     def __reduce__(self) -> NoReturn:
         raise errors.ConcretizationTypeError(
