@@ -41,8 +41,8 @@ def slice_(b: Block, x: str, aval: ShapedArray, starts: Sequence[int], limits: S
     return b.line(f"stablehlo.slice {x} [{ranges}] : ({tensor_type(aval)}) -> {tensor_type(out)}")
 
 
-# Parts of one operation on CPU beyond which it goes by groups of so many: the time that XLA takes
-# grows with the square of their number. Barriers keep it from making one of all again.
+# How many parts one operation on a CPU has at most, and how many a group of more: XLA's time grows
+# with the square of their number. Barriers keep it from making one operation of all groups again.
 _MOST, _GROUP = 256, 64
 
 
