@@ -115,7 +115,7 @@ def _name_called(exc: Exception, call: Call) -> bool:
         ours |= any([_is_of(tb.tb_frame, other) for tb in tracebacks_of(exc)])
     else:
         ours = "_" in other and is_primitive(other)
-    ours |= method or other == call.other_name or name.startswith(f"{other}_")
+    ours |= method or other == call.other_name
     if ours:
         say(exc, text)
     return ours

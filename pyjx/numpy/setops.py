@@ -446,6 +446,10 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     return _unique(x, None, False, size, fill_value, False, False)[0]
 
 
+for _function in (unique_all, unique_counts, unique_inverse, unique_values):
+    vars(_function)["other_name"] = "unique"  # which its messages begin with
+
+
 # -- set operations --------------------------------------------------------------------------------
 
 
