@@ -396,6 +396,7 @@ def test_what_inner_functions_and_python_refuse_is_told_of_the_argument(
     (lambda: jax.jit(lambda x: x.item())(1.0), "\nLeave it out, or convert what the traced fun"),
     (lambda: jnp.add(X, X, out=X), "arrays do not change: x = jnp.add(...) names the new one"),
     (lambda: jnp.asarray(X) + {"a": 1}, "; jax.tree.map(f, a, b) computes with each leaf of trees"),
+    (lambda: jnp.divide(x1=X, x2=X), "'x1'. The arguments are x, y."),
     (lambda: jnp.maximum(X, axis=0), "The arguments are x, y, out, where."),
     (lambda: jax.jit(jnp.sum, out_shardings=(None, None))(X), "    <class 'jax.Array'>."),
     (lambda: jnp.unravel_index(5, "x"), "'str'> at position 1. That is the argument shape."),

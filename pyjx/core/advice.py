@@ -280,13 +280,16 @@ def _as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     owner, name, given = found.groups()
     if not _is_ours(last):
         return None
-    known: dict[str, None] = {}
+    known: dict[str, bool] = {}  # whether it may be given by its name
     for fun in islice(_functions(owner, name, last), 3):
-        known.update(dict.fromkeys([
-            "*" * (p.kind is p.VAR_POSITIONAL) + p.name for p in signature(fun).parameters.values()
-            if p.kind is not p.VAR_KEYWORD and p.name != "self"]))
+        known.update({
+            "*" * (p.kind is p.VAR_POSITIONAL) + p.name: p.kind in (
+                p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+            for p in signature(fun).parameters.values()
+            if p.kind is not p.VAR_KEYWORD and p.name != "self"})
+    named = [p for p, by_name in known.items() if by_name]
     other = _OTHER_NAMES.get(given)
-    close = [other] if other in known else difflib.get_close_matches(given, known, 1)
+    close = [other] if other in named else difflib.get_close_matches(given, named, 1)
     if close:
         return f"{found.string}. Did you mean '{close[0]}'?"
     return f"{found.string}. The arguments are {', '.join(known)}." if known else None

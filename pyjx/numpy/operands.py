@@ -274,7 +274,7 @@ def _note_static(error: Exception, body: Callable[..., Any], positions: Collecti
     if traced:
         said = ", ".join(map(repr, traced))
         error.add_note(f"Argument {said} is a part of the program, and must be known while it is "
-                       "traced: give a Python value, or name it in static_argnames of jit.")
+                       "traced: give a Python value, such as a static argument of jit.")
 
 
 def _holds_tracer(x: ArrayLike) -> bool:
