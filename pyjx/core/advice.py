@@ -182,7 +182,12 @@ def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     said, kind, value = found.groups()
     if kind.endswith("Tracer"):
         said = said.replace(f"an object of type <class '{kind}'>", "a traced value")
-    return f"{said}{shortened_text(without_addresses(value))}.\n{_called(last)}{hashable(kind)}"
+    inner = re.search(r"unhashable type: '(?:\w+\.)*(\w+)'", found.string)
+    held = ""
+    if inner and inner[1] != kind.rpartition(".")[2]:  # by what has a hash of its elements'
+        held, kind = f"It holds a value of type {inner[1]}. ", inner[1]
+    return (f"{said}{shortened_text(without_addresses(value))}.\n{_called(last)}{held}"
+            f"{hashable(kind)}")
 
 
 def _as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:

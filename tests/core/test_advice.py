@@ -1,6 +1,7 @@
 """What is added to errors that Python and C++ raise of calls, and what is said of values that no
 program takes."""
 
+import dataclasses
 import functools
 import importlib
 import inspect
@@ -133,6 +134,15 @@ def test_static_arguments_that_cannot_be_hashed_are_named_and_have_a_cure(value,
         with pytest.raises(ValueError, match="'options' of configured") as caught:
             call()
         assert str(caught.value).count(instead) == 1
+
+
+@pytest.mark.parametrize("held", [[1], {1}, X])
+def test_a_static_argument_that_holds_what_has_no_hash_is_told_what_it_holds(held):
+    options = dataclasses.make_dataclass("Options", ["field"], frozen=True)(held)
+    with pytest.raises(ValueError, match="Non-hashable static arguments") as caught:
+        jax.tree.map(lambda x: Model.configured(x, options), 1.0)
+    assert f"It holds a value of type {type(held).__name__}. " in str(caught.value)
+    assert "dataclass" not in str(caught.value).partition("It holds")[2]
 
 
 # -- errors that nobody catches --------------------------------------------------------------------
