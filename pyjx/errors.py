@@ -292,6 +292,10 @@ def cure_for(tracer: Any, passed: str = "Python's number or a tuple of such") ->
     makers = ["".join(found) for found in _MAKER.findall(origin)]
     if makers[-1:] == ["jit"] and "depends on the value" not in origin:
         return "Make it of NumPy's arrays, whose values Python has."
+    if makers[-1:] == ["jit"] and "came from the operation" in origin:  # of arrays, mostly
+        return ("Compute with it by jax.numpy, show it by jax.debug.print, or return it. If it is "
+                f"made of an argument that takes few values, mark that as static (static_argnums "
+                f"or static_argnames of jit), and pass {passed} there: arrays cannot be static.")
     return _CURES.get(makers[-1] if makers else "", "Compute with it by jax.numpy, and show it by "
                       "jax.debug.print.").format(passed)
 

@@ -393,6 +393,7 @@ def test_what_inner_functions_and_python_refuse_is_told_of_the_argument(
     (lambda: jax.scipy.optimize.minimize(jnp.sum, V, method="BFGS", options={"maxitre": 3}),
      "Did you mean 'maxiter'?"),
     (lambda: jax.jit(lambda x: x.at[x < 0].set(0.0))(X), "or jnp.where(mask, value, x) to assign"),
+    (lambda: jax.jit(lambda x: float(x.sum()))(X), "show it by jax.debug.print, or return it. If"),
     (lambda: jax.jit(lambda x: x.item())(1.0), "\nLeave it out, or convert what the traced fun"),
     (lambda: jnp.add(X, X, out=X), "arrays do not change: x = jnp.add(...) names the new one"),
     (lambda: jnp.asarray(X) + {"a": 1}, "; jax.tree.map(f, a, b) computes with each leaf of trees"),
