@@ -54,6 +54,11 @@ def under_alias() -> bool:
     return JaxFinder.answer is not None
 
 
+def users_name(module: str) -> str:
+    """What a module of pyjx is called now: by jax's name under the alias."""
+    return module.replace("pyjx", "jax", 1) if under_alias() else module
+
+
 def refuse_beside_jax() -> None:
     """Make sure that jax has not been imported.
 

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from pyjx.guards import ASKED, guard, guard_classes
-from pyjx.jax_imports import under_alias
+from pyjx.jax_imports import users_name
 from pyjx.not_yet import ImportHint, lacking
 
 sys.meta_path.append(ImportHint())
@@ -92,9 +92,7 @@ class Package(ModuleType):
         return cast("list[str]", own_dictionary(self)["__dir__"]())
 
     def __reduce__(self) -> tuple[Any, ...]:  # libraries that pickle functions know modules alone
-        name = self.__name__
-        return importlib.import_module, (
-            name.replace("pyjx", "jax", 1) if under_alias() else name,)
+        return importlib.import_module, (users_name(self.__name__),)
 
 
 def place_of_table(name: str, file: str | None) -> ModuleSpec:

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 
 from pyjx.guards import guard
-from pyjx.jax_imports import under_alias
+from pyjx.jax_imports import under_alias, users_name
 
 # Which table has the names of a module and of what is below it.
 TABLES: dict[str, str] = {
@@ -98,8 +98,7 @@ def lacking(module: str, name: str) -> AttributeError | ImportError:
     is a package; if not, `from` would pass over an AttributeError."""
     frame = sys._getframe(2)
     said = "" if _imports(frame) else hint(module, name)
-    if under_alias():
-        module = module.replace("pyjx", "jax", 1)
+    module = users_name(module)
     if said and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]:
         return ImportError(f"cannot import {name!r} from {module!r}{said}")
     error = AttributeError(f"module {module!r} has no attribute {name!r}{said}")
