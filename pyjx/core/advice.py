@@ -114,8 +114,8 @@ _OTHER_NAMES = {
     "decimals": "ndigits", "initial": "init", "initializer": "init", "n": "length",
 }
 _HASHABLE = {
-    "list": "a tuple", "dict": "tuple(sorted(d.items())), or a frozen dataclass",
-    "set": "a frozenset", "bytearray": "bytes"}
+    "list": "a tuple", "set": "a frozenset", "bytearray": "bytes",
+    "dict": "a frozen dataclass, or tuple(sorted(d.items())) of values with a hash"}
 
 
 # Errors of arguments, by this package or one below; other classes tell what users want whole.
@@ -186,7 +186,7 @@ def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     held = ""
     if inner and inner[1] != kind.rpartition(".")[2]:  # by what has a hash of its elements'
         held, kind = f"It holds a value of type {inner[1]}. ", inner[1]
-    return (f"{said}{shortened_text(without_addresses(value))}.\n{_called(last)}{held}"
+    return (f"{said}{shortened_text(without_addresses(value))}.\n{_called(last, value)}{held}"
             f"{hashable(kind)}")
 
 
@@ -343,9 +343,9 @@ def _is_ours(last: TracebackType) -> bool:
     return str(place).partition(".")[0] in ("pyjx", "jax", "jaxlib")
 
 
-def _called(last: TracebackType) -> str:
-    """The jitted function that a line calls, its static arguments, and which of them cannot be
-    hashed; empty if that is unclear."""
+def _called(last: TracebackType, unhashable: str) -> str:
+    """The jitted function that a line calls, its static arguments, and which of them is the one of
+    that text, which cannot be hashed; empty if that is unclear."""
     name, value = value_called(last)
     state: Any = getattr(value, "__getstate__", dict)()
     if not isinstance(state, dict) or "static_argnames" not in state:
@@ -356,7 +356,8 @@ def _called(last: TracebackType) -> str:
         given = signature(value).bind_partial(*args, **kwargs).arguments
     by = [p for p in static if p in given and (
         given[p] is UNKNOWN or getattr(type(given[p]), "__hash__", None) is None)]
-    argument = f" as {by[0]}" if len(by) == 1 else ""
+    by = [p for p in by[1:] and by if repr(given[p]) == unhashable][:1] or by
+    argument = " as " * bool(by) + " or ".join(by)
     return f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. "
 
 

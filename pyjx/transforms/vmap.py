@@ -291,7 +291,7 @@ def mapped_size(
             if is_vmappable(x):  # says itself what that means
                 dims.append(d)
                 continue
-            _raise_rank(name, d, shape, len(dims), fun, args, kwargs)
+            _raise_rank(name, fun, leaves, in_dims, args, kwargs, len(dims))
         if d < 0 and not is_vmappable(x):
             d += ndim
         dims.append(d)
@@ -448,18 +448,24 @@ def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis, tree: TreeDef, i: 
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def _raise_rank(name: str, axis: Any, shape: tuple[int, ...], i: int, fun: Callable[..., Any],
-                args: tuple[Any, ...], kwargs: dict[str, Any]) -> NoReturn:
-    leaf = _leaf_names(fun, args, kwargs)[i]
+def _raise_rank(
+    name: str, fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[int | None],
+    args: tuple[Any, ...], kwargs: dict[str, Any], i: int,
+) -> NoReturn:
+    """Say that the leaf `i` has no such axis to be mapped."""
+    leaf, axis, shape = _leaf_names(fun, args, kwargs)[i], in_dims[i], _shape(leaves[i])
     if type(axis) is not int:
         raise TypeError(f"{name} in_axes: {axis!r} is no axis of an array, which {leaf} is; "
                         "expected an int or None.")
-    needed = axis + 1 if axis >= 0 else -axis
+    cures = ["jax.random.split(key, n) gives a key to each of n examples"
+             ] * dtypes.is_extended(getattr(leaves[i], "dtype", None))
+    if any([_shape(x) for x, d in zip(leaves, in_dims, strict=True) if d is not None]):
+        cures.append("where it is the same for all examples, its entry of in_axes is None")
     raise ValueError(
         f"{name} was requested to map its argument along axis {axis}, which implies that its rank "
-        f"should be at least {needed}, but is only {len(shape)} (its shape is {shape}). It is "
-        f"{leaf}; where it is the same for all examples, its entry of in_axes is None."
-    )
+        f"should be at least {axis + 1 if axis >= 0 else -axis}, but is only {len(shape)} (its "
+        f"shape is {shape}). It is {leaf}; "
+        f"{'; '.join(cures) or 'call the function without vmap, as nothing else is mapped'}.")
 
 
 def _raise_batched(out_tree: TreeDef, i: int, dim: int, axis_name: AxisName) -> NoReturn:

@@ -116,7 +116,8 @@ def test_all_public_functions_name_the_keyword_that_was_meant():
 
 
 @pytest.mark.parametrize(("value", "instead"), [
-    ([1], "give a tuple in"), ({"a": 1}, "give tuple(sorted(d.items())), or a frozen dataclass in"),
+    ([1], "give a tuple in"),
+    ({"a": 1}, "give a frozen dataclass, or tuple(sorted(d.items())) of values with a hash in"),
     ({1}, "give a frozenset in"), (X, "Arrays are no static arguments"),
     (np.ones(2), "Arrays are no static arguments"),
     (type("Own", (), {"__eq__": lambda s, o: True})(), "a class with __hash__ and __eq__"),
@@ -143,6 +144,14 @@ def test_a_static_argument_that_holds_what_has_no_hash_is_told_what_it_holds(hel
         jax.tree.map(lambda x: Model.configured(x, options), 1.0)
     assert f"It holds a value of type {type(held).__name__}. " in str(caught.value)
     assert "dataclass" not in str(caught.value).partition("It holds")[2]
+
+
+def test_two_static_arguments_that_cannot_be_hashed_are_told_apart():
+    f, one, other = jax.jit(lambda x, a, b: x, static_argnames=("a", "b")), [1], {2}
+    for given, name in (((one, other), "a"), (("a", other), "b"), ((one, [1]), "a")):
+        with pytest.raises(ValueError, match="Non-hashable static arguments") as caught:
+            jax.tree.map(lambda x, a=given[0], b=given[1]: f(x, a, b), 1.0)
+        assert f"as {name}, whose static arguments are: a, b. " in str(caught.value)
 
 
 # -- errors that nobody catches --------------------------------------------------------------------
@@ -389,6 +398,15 @@ def test_leaves_that_are_no_arrays_are_told_by_argument_and_path(call, where, le
     with pytest.raises(TypeError, match=rf"{where}\['name'\]\.") as caught:
         call({"w": X, "name": leaf})
     assert "cannot be" not in str(caught.value)
+
+
+def test_a_text_is_to_be_static_as_an_argument_and_not_within_one():
+    for call, cure in ((lambda: jax.jit(loss)("sgd", X), "as it is, mark the argument as static"),
+                       (lambda: jax.jit(lambda *args: 1)(X, "sgd"), "mark the argument as static"),
+                       (lambda: jax.jit(loss)({"w": X, "name": "sgd"}, X), "take it out of the")):
+        with pytest.raises(TypeError, match="is not an array of numbers") as caught:
+            call()
+        assert cure in str(caught.value)
 
 
 def test_masked_arrays_are_told_by_argument_and_path():

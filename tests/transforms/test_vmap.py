@@ -187,6 +187,12 @@ ADD = lambda x, y: x + y  # noqa: E731
      "**kwargs={}"),
     (lambda: jax.vmap(ADD)(B, 2.0), ValueError, "vmap was requested to map its argument along "
      "axis 0, which implies that its rank should be at least 1, but is only 0 (its shape is ())"),
+    (lambda: jax.vmap(ADD)(B, 2.0), ValueError, "). It is argument y; where it is the same for all "
+     "examples, its entry of in_axes is None."),
+    (lambda: jax.vmap(ADD)(1.0, 2.0), ValueError, "). It is argument x; call the function without "
+     "vmap, as nothing else is mapped."),
+    (lambda: jax.vmap(jax.random.normal)(jax.random.key(0)), ValueError, "). It is argument key; "
+     "jax.random.split(key, n) gives a key to each of n examples."),
     (lambda: jax.vmap(ADD, in_axes=(0, -2))(B, B), ValueError, "along axis -2, which implies that "
      "its rank should be at least 2, but is only 1 (its shape is (3,))"),
     (lambda: jax.vmap(lambda x: x)("abc"), TypeError,
