@@ -57,42 +57,43 @@ def canonical_argnums(name: str, argnums: Any) -> Argnums:
     return as_ints(name, "argnums", (argnums,) if isinstance(argnums, str) else argnums)
 
 
-def require_argnums(argnums: Argnums, n_args: int) -> None:
-    """Raise TypeError if there are fewer positional arguments than `argnums` speaks of."""
-    highest = argnums if isinstance(argnums, int) else max(argnums, default=-1)
-    if n_args <= highest:
+def _position(i: int, argnums: Argnums, n_args: int, fun: Callable[..., Any], forward: bool) -> int:
+    """The index among the `n_args` positional arguments that `fun` is given, from the front."""
+    if -n_args <= i < n_args:
+        return i % n_args
+    if i >= n_args and not forward:
+        highest = argnums if isinstance(argnums, int) else max(argnums)
         raise TypeError(
             f"differentiating with respect to argnums={argnums} requires at least {highest + 1} "
             f"positional arguments to be passed by the caller, but got only {n_args} positional "
-            "arguments. Arguments given by keyword are not differentiated."
-        )
-
-
-def position(i: int, n_args: int, fun: Callable[..., Any]) -> int:
-    """The index among the `n_args` positional arguments that `fun` is given, from the front."""
-    if not -n_args <= i < n_args:
-        raise ValueError(
-            f"argnums of {source_of(fun)} must have value greater than or equal to -len(args) and "
-            f"less than len(args), but got value {i} for len(args) == {n_args}. Arguments given by "
-            "keyword are not differentiated.")
-    return i + n_args if i < 0 else i
+            "arguments. Arguments given by keyword are not differentiated.")
+    raise ValueError(
+        f"argnums of {source_of(fun)} must have value greater than or equal to -len(args) and "
+        f"less than len(args), but got value {i} for len(args) == {n_args}. Arguments given by "
+        "keyword are not differentiated.")
 
 
 def at_argnums(
-    fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any]
+    fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any],
+    forward: bool = False,
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """`fun` as a function of the arguments at `argnums` only, and those arguments."""
+    """`fun` as a function of the arguments at `argnums` only, and those arguments.
+
+    Raises:
+      ValueError: there is no such argument, or one is named twice.
+      TypeError: there are fewer arguments than that, where forward mode does not ask.
+    """
     if isinstance(argnums, int):
         if not kwargs and len(args) == 1 and argnums in (0, -1):
             return fun, tuple(args)
-        i = position(argnums, len(args), fun)
+        i = _position(argnums, argnums, len(args), fun, forward)
         before, after = args[:i], args[i + 1:]
 
         def of_one(x: Any) -> Any:
             return fun(*before, x, *after, **kwargs)
 
         return of_one, (args[i],)
-    positions = [position(i, len(args), fun) for i in argnums]
+    positions = [_position(i, argnums, len(args), fun, forward) for i in argnums]
     if len(set(positions)) < len(positions):
         raise ValueError(f"argnums={argnums} names an argument twice; there are {len(args)} "
                          "positional arguments, and negative positions count from the end.")

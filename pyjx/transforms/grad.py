@@ -37,7 +37,6 @@ from pyjx.transforms.arguments import (
     check_callable,
     is_inexact,
     linearized,
-    require_argnums,
     wraps,
 )
 from pyjx.transforms.linearize import jvp
@@ -153,7 +152,6 @@ def _value_and_grad(
     numbers = canonical_argnums(name, argnums)
 
     def value_and_grad_f(*args: Any, **kwargs: Any) -> Any:
-        require_argnums(numbers, len(args))
         f, dynamic = at_argnums(fun, numbers, args, kwargs)
         leaves, in_tree = flatten(dynamic)
         check_values(leaves)
@@ -353,7 +351,7 @@ def _jacfwd(name: str, fun: Callable[P, Any], argnums: int | Sequence[int], has_
     numbers = canonical_argnums(name, argnums)
 
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
-        f, dynamic = at_argnums(fun, numbers, args, kwargs)
+        f, dynamic = at_argnums(fun, numbers, args, kwargs, forward=True)
         leaves, in_tree = flatten(dynamic)
         check_values(leaves)
         _check_forward_inputs(name, leaves, holomorphic, lambda: _input_names(fun, numbers, args))
@@ -400,7 +398,6 @@ def jacrev(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
     numbers = canonical_argnums("jacrev", argnums)
 
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
-        require_argnums(numbers, len(args))
         f, dynamic = at_argnums(fun, numbers, args, kwargs)
         leaves, in_tree = flatten(dynamic)
         check_values(leaves)

@@ -33,7 +33,6 @@ from pyjx.transforms.arguments import (
     check_callable,
     linearized,
     prefix_of_bools,
-    require_argnums,
     wanted_inputs,
 )
 from pyjx.transforms.linearize import LinearForm
@@ -569,7 +568,6 @@ def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: 
     numbers = canonical_argnums("fwd_and_bwd", argnums)
 
     def fwd(*args: Any, **kwargs: Any) -> Any:
-        require_argnums(numbers, len(args))
         f, dynamic = at_argnums(fun, numbers, args, kwargs)
         return vjp(f, *dynamic, has_aux=has_aux)
 

@@ -17,7 +17,7 @@ from pyjx.experimental.sparse.formats import JAXSparse
 from pyjx.guards import guard
 from pyjx.transforms import grad as _grad
 from pyjx.transforms import grad as _jacobians
-from pyjx.transforms.arguments import canonical_argnums, require_argnums, wraps
+from pyjx.transforms.arguments import at_argnums, canonical_argnums, wraps
 from pyjx.transforms.vmap import is_vmappable
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
@@ -49,21 +49,16 @@ def _on_data(name: str, transform: Callable[..., Any], fun: Callable[..., Any], 
              has_aux: bool, value: bool, options: dict[str, Any]) -> Callable[..., Any]:
     """The transformation of `fun`, with respect to the elements of sparse arguments."""
     numbers = canonical_argnums(name, argnums)
-    given = (numbers,) if isinstance(numbers, int) else tuple(numbers)
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        require_argnums(numbers, len(args))
-        chosen = [args[i] for i in given]
+        f, chosen = at_argnums(fun, numbers, args, kwargs)
         leaves, tree = tree_flatten(chosen, is_leaf=_is_sparse)
         data = [x.data if _is_sparse(x) else x for x in leaves]
 
         def of_data(data: Sequence[Any]) -> Any:
             full = [x.tree_unflatten(x.tree_flatten()[1], (d, *x.tree_flatten()[0][1:]))
                     if _is_sparse(x) else d for x, d in zip(leaves, data, strict=True)]
-            new = list(args)
-            for i, x in zip(given, tree_unflatten(tree, full), strict=True):
-                new[i] = x
-            return fun(*new, **kwargs)
+            return f(*tree_unflatten(tree, full))
 
         result = transform(of_data, has_aux=has_aux, **options)(data)
         first, rest = (result[0], result[1]) if value or has_aux else (result, None)
@@ -80,9 +75,8 @@ def _on_data(name: str, transform: Callable[..., Any], fun: Callable[..., Any], 
 def _restored(derivative: Any, leaves: Sequence[Any], tree: TreeDef) -> Any:
     """Derivatives by data, a list for each leaf of the output, as trees of the arguments."""
     def one(parts: Sequence[Any]) -> Any:
-        return tuple(tree_unflatten(tree, [
-            _with_data(x, d) if _is_sparse(x) else d
-            for x, d in zip(leaves, parts, strict=True)]))
+        return tree_unflatten(tree, [_with_data(x, d) if _is_sparse(x) else d
+                                     for x, d in zip(leaves, parts, strict=True)])
 
     return tree_map(one, derivative, is_leaf=lambda x: isinstance(x, list))
 
