@@ -209,23 +209,21 @@ class Liveness:
             if _is_barrier(primitive):
                 results.update((x, None) for x, v in zip(eqn.invars, eqn.outvars, strict=True)
                                if v in results and x in made)
-            fusible = primitive.cost is not None or primitive.fused or (
-                primitive.moves and not primitive.in_place and not primitive.multiple_results)
             out = eqn.outvars[0] if eqn.outvars else None
-            if fusible and out not in ends and out in last and out not in whole and (
+            if primitive.fuses and out not in ends and out in last and out not in whole and (
                     primitive.cost == CHEAP or primitive.moves or reads.get(out) == 1
                     or self._machine.fuses_dear):
                 virtual.add(i)
                 at = max([last.get(v, i) for v in eqn.outvars])
             elif out in results and results.keys() >= set(eqn.outvars):  # as soon as it can be
                 at = max([made.get(x, 0) for x in eqn.invars if type(x) is not Literal], default=0)
-            elif out and fusible and primitive.cost == CHEAP and _is_of_one(eqn, made, eqns):
+            elif out and primitive.cost == CHEAP and _is_of_one(eqn, made, eqns):
                 # Fusions make it again of what it is made of, which is not more.
                 at = max(fused.get(out, i), i)
                 last[out] = whole.get(out, i)
             else:
                 at = i
-            fuses = ((fusible and not (out in ends and _gathers(eqn)))
+            fuses = ((primitive.fuses and not (out in ends and _gathers(eqn)))
                      or primitive.arithmetic is reduction
                      or (self._machine.tiles and _is_product(eqn))) and not (
                 len(eqn.invars) > 1 and primitive.moves and self._machine.joins_apart
@@ -381,7 +379,7 @@ class Liveness:
 
 
 def _is_barrier(primitive: Primitive) -> bool:
-    return primitive.moves and primitive.multiple_results and not primitive.fused
+    return primitive.moves and primitive.multiple_results and not primitive.rearranges
 
 
 def _ends(jaxpr: Jaxpr) -> set[Atom]:
@@ -393,9 +391,9 @@ def _ends(jaxpr: Jaxpr) -> set[Atom]:
     products = {v for e in jaxpr.eqns if _is_product(e) for v in e.outvars if reads[v] == 1}
     roots: dict[Atom, set[Atom]] = {}
     for eqn in jaxpr.eqns:
-        out = eqn.outvars[0] if len(eqn.outvars) == 1 else None
-        if out is None or (eqn.primitive.cost is None and not eqn.primitive.moves):
+        if not eqn.primitive.of_elements:
             continue
+        (out,) = eqn.outvars
         read = [x for x in eqn.invars if type(x) is not Literal]
         large = [x for x in read if x.aval.size >= out.aval.size]
         made_of = {r for x in large for r in roots.get(x, (x,))}
@@ -412,7 +410,7 @@ def _ends(jaxpr: Jaxpr) -> set[Atom]:
 
 
 def _gathers(eqn: JaxprEqn) -> bool:
-    return eqn.primitive.fused and "dimension_numbers" in eqn.params
+    return eqn.primitive.rearranges and "dimension_numbers" in eqn.params
 
 
 def _is_product(eqn: JaxprEqn) -> bool:
@@ -430,8 +428,7 @@ def _padded(eqns: Sequence[JaxprEqn]) -> dict[Atom, float]:
         if type(x) is not Literal and (plain := tiled_bytes(x.aval)):
             found[x] = max(found.get(x, 1.0), tiled_bytes(x.aval, lanes, rows) / plain)
 
-    passing = [e for e in eqns if len(e.outvars) == 1 and (
-        e.primitive.cost is not None or e.primitive.moves)]
+    passing = [e for e in eqns if e.primitive.of_elements]
     for eqn in eqns:
         for x, batch in zip((*eqn.invars, *eqn.outvars), _batches(eqn), strict=False):
             axes = [d for d in range(len(x.aval.shape)) if d not in batch]

@@ -121,8 +121,8 @@ class Primitive:
       exact: whether 1 and True, or zeros of two signs, as a parameter are two operations: of what
         takes parameters of the user's as they are, and of what is not `cached`.
       cost: CHEAP or DEAR where computing a result again may spare the memory to keep it; else None.
-      fused: whether it takes elements from other places, and computes nothing: XLA fuses it with
-        what reads its result.
+      rearranges: whether it takes elements from other places, and computes nothing: XLA makes one
+        loop of it and of what reads its result.
       outlined: whether blocks that repeat may become functions with it inside.
       length: how many operations it is lowered to, about, where these are many.
       is_call: whether it calls the jaxpr that is its parameter `jaxpr`, by its parameter `name`.
@@ -172,12 +172,15 @@ class Primitive:
       label: `params -> str`, what profiles and dumps call it, in place of its name.
       record: `(trace, operands, params) -> results`, in place of adding an equation to the program
         that is being recorded; None where the equation is to be added all the same.
+
+    From these follow `of_elements`, whether an element of the one result is made of few elements of
+    the operands, and `fuses`, whether XLA makes one loop of it and of what reads its result.
     """
 
     __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "compiled", "contracts", "cost",
-                 "exact", "fused", "holder", "in_place", "is_call", "keeps_nans", "length",
-                 "linear", "moves", "multiple_results", "name", "outlined", "own_impl",
-                 "own_rules", "takes_token", "unrolled",
+                 "exact", "fuses", "holder", "in_place", "is_call", "keeps_nans",
+                 "length", "linear", "moves", "multiple_results", "name", "of_elements",
+                 "outlined", "own_impl", "own_rules", "rearranges", "takes_token", "unrolled",
                  *[kind for kind in RULE_KINDS if kind != "impl"])
 
     accumulate: Rule | None
@@ -201,8 +204,8 @@ class Primitive:
     transpose: Rule | None
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: Linearity = NOWHERE,
-                 cached: bool = True, exact: bool = False,
-                 cost: int | None = None, fused: bool = False,
+                 cached: bool = True, exact: bool = False, cost: int | None = None,
+                 rearranges: bool = False,
                  outlined: bool = True, length: int = 1, is_call: bool = False,
                  contracts: bool = False, moves: bool = False, keeps_nans: bool = False,
                  asked: bool = False, own_rules: bool = False, takes_token: bool = False,
@@ -217,7 +220,7 @@ class Primitive:
         self.compiled = AS_PROGRAMS if contracts else ANY_WAY if compiled is None and (
             moves or cost is not None) else compiled
         self.cost = cost
-        self.fused = fused
+        self.rearranges = rearranges
         self.outlined = outlined
         self.length = length
         self.is_call = is_call
@@ -229,6 +232,8 @@ class Primitive:
         self.takes_token = takes_token
         self.unrolled = unrolled
         self.in_place = in_place
+        self.of_elements = not multiple_results and (moves or cost is not None)
+        self.fuses = rearranges or (self.of_elements and not in_place)
         self.holder = holder
         self._out_avals = BoundedDict(OUT_AVALS_CAPACITY, "types of results")
         for kind in RULE_KINDS:

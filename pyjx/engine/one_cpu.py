@@ -90,7 +90,7 @@ def _with_flat_runs(eqns: Sequence[JaxprEqn], outvars: Sequence[Any], short: Set
         e.invars[0] if _is_of_all(e) else e.outvars[0]).aval in short else None for e in eqns]
     apart = {v for e in eqns for v in (
         e.outvars if e.primitive.name == "broadcast_in_dim" else
-        e.invars if e.primitive.fused else ()) if type(v) is Var}
+        e.invars if e.primitive.rearranges else ()) if type(v) is Var}
     last = {v: i for i, e in enumerate(eqns) for v in e.invars if type(v) is Var}
     results = {v for v in outvars if type(v) is Var}
     last.update((v, len(eqns)) for v in results)
@@ -229,7 +229,7 @@ def with_stencils_kept(closed: ClosedJaxpr) -> ClosedJaxpr:
 def _stencils_kept(jaxpr: Jaxpr) -> Jaxpr:
     params = {id(e): map_jaxprs(e.params, with_stencils_kept, _stencils_kept)
               for e in _open(jaxpr)}
-    readers = _readers(jaxpr) if any([e.primitive.fused or e.primitive.is_call
+    readers = _readers(jaxpr) if any([e.primitive.rearranges or e.primitive.is_call
                                     for e in jaxpr.eqns]) else {}
     work, behind = dict[Any, Work](), dict[Any, Any]()
     eqns = []
@@ -251,7 +251,7 @@ def _stencils_kept(jaxpr: Jaxpr) -> Jaxpr:
 
 def _only_moves(eqn: JaxprEqn) -> bool:
     """Whether an element of the result is one of the operand, read in no other place."""
-    return eqn.primitive.moves and eqn.primitive.linear is TOGETHER and not eqn.primitive.fused
+    return eqn.primitive.moves and eqn.primitive.linear is TOGETHER and not eqn.primitive.rearranges
 
 
 def _work(eqn: JaxprEqn, done: Mapping[Any, Work]) -> Work:
@@ -261,7 +261,7 @@ def _work(eqn: JaxprEqn, done: Mapping[Any, Work]) -> Work:
         made, reads = _inside(eqn.params["jaxpr"])
         return {id(eqn): made + sum([n * sum(done[v].values()) for v, n in zip(
             eqn.invars, reads, strict=True) if type(v) is Var and v in done])}
-    if eqn.primitive.fused or eqn.primitive.in_place:
+    if eqn.primitive.rearranges or eqn.primitive.in_place:
         parts = [v for v in variables(eqn.invars) if v.aval.shape]
         return {id(eqn): max([sum(w.values()) for w in given], default=0) + (
             _BRANCH if len(parts) > 1 else 1)}
@@ -279,7 +279,7 @@ def _readers(jaxpr: Jaxpr) -> dict[Any, Readers]:
     readers: dict[Any, Readers] = {v: {_ITSELF: 1} for v in variables(jaxpr.outvars)}
     for eqn in reversed(jaxpr.eqns):
         read = {k: n for v in eqn.outvars for k, n in readers.get(v, {}).items()}
-        if eqn.primitive.fused:
+        if eqn.primitive.rearranges:
             if read.pop(_ITSELF, 0):
                 read[id(eqn)] = max(map(_size, eqn.outvars))
         elif not _only_moves(eqn):
@@ -407,7 +407,7 @@ def with_updates_at_once(jaxpr: Jaxpr, donated: Sequence[bool]) -> Jaxpr:
     last: dict[Any, Any] = {}  # what is made of an argument last
     for i, eqn in enumerate(jaxpr.eqns):
         args = set().union(*[of.get(x, ()) for x in variables(eqn.invars)])
-        if i not in late and _is_fused(eqn):
+        if i not in late and eqn.primitive.of_elements:
             of[eqn.outvars[0]] = args
         elif i not in late and eqn.outvars:
             last.update(dict.fromkeys(args, eqn.outvars[0]))
@@ -441,12 +441,8 @@ def _only_for(jaxpr: Jaxpr, results: Set[Any]) -> set[int]:
     elsewhere: set[Any] = {*jaxpr.outvars} - results
     for i in reversed(range(len(jaxpr.eqns))):
         eqn = jaxpr.eqns[i]
-        if _is_fused(eqn) and eqn.outvars[0] not in elsewhere:
+        if eqn.primitive.of_elements and eqn.outvars[0] not in elsewhere:
             found.add(i)
         else:
             elsewhere.update(variables(eqn.invars))
     return found
-
-
-def _is_fused(eqn: JaxprEqn) -> bool:
-    return len(eqn.outvars) == 1 and (eqn.primitive.cost is not None or eqn.primitive.moves)

@@ -357,7 +357,7 @@ def _gather_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, *,
 
 
 gather_p = register(Primitive(
-    "gather", moves=True, compiled=ANY_WAY_IF_SMALL, fused=True, shape_rule=_gather_shape,
+    "gather", moves=True, compiled=ANY_WAY_IF_SMALL, rearranges=True, shape_rule=_gather_shape,
     sharding_rule=_gather_sharding, jvp=_gather_jvp,
     transpose=_gather_transpose, accumulate=_gather_accumulate, batch=_gather_batch, linear=FIRST,
     asked=True,

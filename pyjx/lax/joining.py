@@ -84,7 +84,7 @@ def _slice_batch(operands: Values, dims: BatchDims, *, start_indices: tuple[int,
     ), d
 
 
-slice_p = linear_primitive("slice", _slice_shape, _slice_transpose, cost=CHEAP, fused=True)
+slice_p = linear_primitive("slice", _slice_shape, _slice_transpose, cost=CHEAP, rearranges=True)
 slice_p.define(sharding_rule=resized("slicing"))
 slice_p.define(batch=_slice_batch)
 
@@ -337,7 +337,7 @@ def _joined_sharding(xs: Sequence[ShapedArray]) -> Entries:
 
 
 concatenate_p = register(Primitive(
-    "concatenate", moves=True, fused=True, shape_rule=_concatenate_shape,
+    "concatenate", moves=True, rearranges=True, shape_rule=_concatenate_shape,
     sharding_rule=lambda out, *xs, dimension: _joined_sharding(xs),
     transpose=_concatenate_transpose, batch=_concatenate_batch, linear=TOGETHER,
 ))
@@ -407,7 +407,7 @@ def _stack_batch(operands: Values, dims: Dims, *, axis: int) -> tuple[Value, int
     return stack_p.bind(*xs, axis=axis + 1), 0
 
 
-stack_p = register(Primitive("stack", moves=True, fused=True, shape_rule=_stack_shape,
+stack_p = register(Primitive("stack", moves=True, rearranges=True, shape_rule=_stack_shape,
                              transpose=_stack_transpose,
                              batch=_stack_batch, linear=TOGETHER,
                              sharding_rule=lambda out, *xs, axis: insert(
@@ -454,9 +454,8 @@ def _unstack_sharding(outs: Any, x: ShapedArray, *, axis: int) -> list[Any]:
 
 
 unstack_p = register(Primitive(
-    "unstack", moves=True, fused=True, shape_rule=_unstack_shape, sharding_rule=_unstack_sharding,
-    batch=_unstack_batch,
-    multiple_results=True, linear=TOGETHER,
+    "unstack", moves=True, rearranges=True, shape_rule=_unstack_shape,
+    sharding_rule=_unstack_sharding, batch=_unstack_batch, multiple_results=True, linear=TOGETHER,
     transpose=lambda cts, x, *, axis: (stack_p.bind(*map(instantiate, cts), axis=axis),),
 ))
 
@@ -501,7 +500,7 @@ def _split_batch(operands: Values, dims: BatchDims, *, sizes: tuple[int, ...], a
 _part_sharding = resized("split")
 
 split_p = register(Primitive(
-    "split", moves=True, fused=True, shape_rule=_split_shape, batch=_split_batch,
+    "split", moves=True, rearranges=True, shape_rule=_split_shape, batch=_split_batch,
     multiple_results=True, linear=TOGETHER,
     sharding_rule=lambda outs, x, **_: [_part_sharding(o, x) for o in outs],
     transpose=lambda cts, x, *, sizes, axis: (concatenate(map(instantiate, cts), axis),),

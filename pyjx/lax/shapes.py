@@ -407,7 +407,7 @@ def _rev_transpose(ct: Tangent, aval: ShapedArray, *, dimensions: tuple[int, ...
     return rev_p.bind(ct, dimensions=dimensions)
 
 
-rev_p: Primitive = linear_primitive("rev", _rev_shape, _rev_transpose, fused=True)
+rev_p: Primitive = linear_primitive("rev", _rev_shape, _rev_transpose, rearranges=True)
 rev_p.define(batch=_rev_batch, record=unless_idle(lambda aval, dimensions: not dimensions))
 
 

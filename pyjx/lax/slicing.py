@@ -223,7 +223,7 @@ def _dynamic_slice_batch(operands: Values, dims: BatchDims, *, slice_sizes: tupl
 
 
 dynamic_slice_p = register(Primitive(
-    "dynamic_slice", moves=True, fused=True, shape_rule=_dynamic_slice_shape,
+    "dynamic_slice", moves=True, rearranges=True, shape_rule=_dynamic_slice_shape,
     sharding_rule=resized("dynamic_slice"),
     transpose=_dynamic_slice_transpose, accumulate=_dynamic_slice_accumulate,
     batch=_dynamic_slice_batch,

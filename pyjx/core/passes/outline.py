@@ -192,7 +192,7 @@ def without_cut_chains(groups: Sequence[Group], program: Program) -> list[Group]
 
 def without_fused(groups: Sequence[Group], jaxpr: Jaxpr) -> list[Group]:
     """The groups but those whose blocks XLA fuses with what reads them."""
-    fused = [g for g in groups if all(map(_is_fused, g.body))]
+    fused = [g for g in groups if all([e.primitive.fuses for e in g.body])]
     if not fused or sum([(len(g.starts) - 1) * g.length for g in fused]) >= MIN_FUSED_SAVING:
         return list(groups)
     readers: dict[Any, list[JaxprEqn | None]] = {}  # None for the program's result
@@ -219,11 +219,7 @@ def _are_fused(eqns: Sequence[JaxprEqn], group: Group,
                     return False
                 leaving.update(reading)
     others = [e for e in leaving if e is not None]
-    return bool(others) and all(map(_is_fused, others))
-
-
-def _is_fused(eqn: JaxprEqn) -> bool:
-    return eqn.primitive.cost is not None or eqn.primitive.fused
+    return bool(others) and all([e.primitive.fuses for e in others])
 
 
 def _depths(eqns: Sequence[JaxprEqn], block: Sequence[int]) -> dict[Any, int]:
