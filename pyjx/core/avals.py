@@ -85,7 +85,7 @@ def canonical_shape(shape: Any) -> Shape:
 def shape_error(shape: Any) -> TypeError:
     """The error for what is no shape; of a traced size in it, it says where that comes from."""
     # NumPy's short vectors are of sizes, if of another dtype
-    rank = getattr(shape, "ndim", 0) - (isinstance(shape, np.ndarray) and shape.size <= 64)
+    rank = getattr(shape, "ndim", 0) - (isinstance(shape, np.ndarray) and shape.size <= _MOST_SIZES)
     hint = " Did you mean its .shape?" * (rank > 0)
     shape = (shape,) if getattr(shape, "shape", None) == () else shape
     return TypeError("Shapes must be 1D sequences of concrete values of integer type, "
@@ -104,6 +104,7 @@ def _listed(shape: Any) -> list[Any]:
 
 
 _MOST_AXES = 1000  # of an array
+_MOST_SIZES = 64  # in an array of them, as NumPy's arrays have no more axes: others are data
 
 
 def entries(values: Any) -> Any:
@@ -119,7 +120,7 @@ def entries(values: Any) -> Any:
     TypeError: int64[100] is no array of one integer for each axis
     """
     if hasattr(values, "ndim") and (values.ndim > 1 or (
-            type(values.size) is int and values.size > 64)):
+            type(values.size) is int and values.size > _MOST_SIZES)):
         raise TypeError(f"{in_short(values)} is no array of one integer for each axis")
     return values
 
