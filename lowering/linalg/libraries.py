@@ -49,10 +49,6 @@ def _is_complex(aval: ShapedArray) -> bool:
     return bool(aval.dtype.kind == "c")
 
 
-def _real(aval: ShapedArray) -> Any:
-    return np.finfo(aval.dtype).dtype
-
-
 def _call(b: Block, function: str, operands: Sequence[str], takes: Sequence[ShapedArray],
           gives: Sequence[ShapedArray], aliases: Mapping[int, int] | None = None, **config: Any
           ) -> list[str]:
@@ -221,7 +217,7 @@ def _eig(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
         return of_nothing(b, eqn)
     avals, chosen = out_avals(eqn), eqn.params["implementation"]
     values, vectors = avals[0], aval.update(dtype=avals[0].dtype)
-    parts = [values] if _is_complex(aval) else [values.update(dtype=_real(aval))] * 2
+    parts = [values] if _is_complex(aval) else [values.update(dtype=np.finfo(aval.dtype).dtype)] * 2
     gives = [*parts, vectors, vectors, codes_of(aval)]
     left, right = (eqn.params[f"compute_{side}_eigenvectors"] for side in ("left", "right"))
     if b.module.platform in GPUS:

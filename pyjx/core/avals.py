@@ -76,8 +76,9 @@ def canonical_shape(shape: Any) -> Shape:
     elif isinstance(shape, (int, np.integer, SymbolicDim)):
         shape = (shape,)
     try:
-        sizes = shape if isinstance(shape, (tuple, list)) else _listed(shape)
-        return tuple([d if type(d) is int else _dim(d) for d in sizes])
+        sizes: Any = shape if isinstance(shape, (tuple, list)) else _listed(shape)
+        return tuple([d if type(d) is int or isinstance(d, SymbolicDim) else int(d.__index__())
+                      for d in sizes])
     except (AttributeError, TypeError):
         raise shape_error(shape) from None
 
@@ -135,10 +136,6 @@ def _traced_dimension(shape: Any) -> str:
                         "subfunctions.")
             return f"\n{cure}{d._origin_msg()}"
     return ""
-
-
-def _dim(d: Any) -> Any:
-    return d if isinstance(d, SymbolicDim) else int(d.__index__())
 
 
 class AbstractValue:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 
 
 class _NoKeyError(Exception):
@@ -136,7 +136,7 @@ def _jaxpr_key(jaxpr: Jaxpr) -> Hashable:
         return tuple([v.aval for v in variables])
 
     def read(atoms: Sequence[Any]) -> Hashable:
-        return tuple([numbers[a] if isinstance(a, Var) else _literal_key(a) for a in atoms])
+        return tuple([numbers[a] if isinstance(a, Var) else (type(a.val), a.key) for a in atoms])
 
     parts: list[Hashable] = [made(jaxpr.constvars), made(jaxpr.invars)]
     for eqn in jaxpr.eqns:
@@ -145,10 +145,6 @@ def _jaxpr_key(jaxpr: Jaxpr) -> Hashable:
         parts.append((primitive, read(eqn.invars), made(eqn.outvars),
                       _value_key(params) if rule is None else _closed_key(rule(params))))
     return *parts, read(jaxpr.outvars)
-
-
-def _literal_key(literal: Literal) -> Hashable:
-    return type(literal.val), literal.key
 
 
 def _value_key(value: Any) -> Hashable:

@@ -149,7 +149,7 @@ class Printer:
     def _whole(self, jaxpr: Jaxpr, indent: int, label: int) -> str:
         self.depth += 1
         head = self._head(jaxpr, indent, label)
-        used = _used(jaxpr)
+        used = {v for e in jaxpr.eqns for v in e.invars}.union(jaxpr.outvars)
         eqns = [self.eqn(e, indent + 4, used) for e in jaxpr.eqns]
         outs = [self.atom(v) for v in jaxpr.outvars]
         self.depth -= 1
@@ -308,11 +308,6 @@ class Printer:
             definitions.append(f"{head}{self._whole(shared, 0, len(head))} in\n")
         self.depth = 0
         return "".join(definitions) + self._whole(jaxpr, 0, 0)
-
-
-def _used(jaxpr: Jaxpr) -> set[Any]:
-    """The variables that somebody reads."""
-    return {v for e in jaxpr.eqns for v in e.invars}.union(jaxpr.outvars)
 
 
 def _shared_jaxprs(jaxpr: Jaxpr) -> list[tuple[Jaxpr, str]]:

@@ -345,9 +345,14 @@ def reduction_batch(primitive: Primitive) -> Any:
 
 def _reduce_sum_transpose(ct: Tangent, x: Operand, *, axes: tuple[int, ...],
                           out_sharding: ShardingLike = None) -> Tangents:
-    shape = x.aval.shape
-    kept = tuple([i for i in range(len(shape)) if i not in axes])
-    return (broadcast_in_dim(ct, shape, kept, out_sharding=sharding_for(x.aval, get_aval(ct))),)
+    return (stretched_along(ct, x.aval.shape, axes, sharding_for(x.aval, get_aval(ct))),)
+
+
+def stretched_along(reduced: Any, shape: Sequence[int], axes: Sequence[Any],
+                    out_sharding: ShardingLike = None) -> Array:
+    """What an array of `shape` was reduced to over the axes, as one of that shape."""
+    return broadcast_in_dim(reduced, shape, [i for i in range(len(shape)) if i not in axes],
+                            out_sharding=out_sharding)
 
 
 _MANY = 64  # results, from which on it matters outside of loops

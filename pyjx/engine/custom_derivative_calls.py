@@ -254,10 +254,6 @@ class _Batching:
         return outs, found
 
 
-def _batched_fun(fun: Callable[..., Any], b: _Batching) -> FlatRule:
-    return FlatRule(fun, lambda *args: b.placed(*b.run(fun, args, b.dims)))
-
-
 def _batched_jvp(rule: Callable[..., Any], b: _Batching) -> FlatRule:
     def run(primals: Values, tangents: Sequence[Any]) -> tuple[Any, Any]:
         moving = [type(t) is not SymbolicZero and getattr(t, "dtype", None) != dtypes.float0
@@ -290,8 +286,8 @@ def _batched_call(like: BatchTrace, dims: Dims, fun: Any, num_consts: int
                   ) -> tuple[Any, list[int | None] | None, _Batching]:
     """The batched function of a call, its output axes if known, and what the rule needs."""
     if not isinstance(fun, ClosedJaxpr):
-        batching = _Batching(tuple(dims), like)
-        return _batched_fun(fun, batching), None, batching
+        b = _Batching(tuple(dims), like)
+        return FlatRule(fun, lambda *args: b.placed(*b.run(fun, args, b.dims))), None, b
     batched, out_dims = batch_jaxpr(fun, tuple(dims), like.axis)
     places = list(out_dims)
     batching = _Batching(tuple(dims[num_consts:]), like, places)

@@ -69,10 +69,6 @@ _NAMES = {
 # -- kernels: the weight of a pixel at a distance x >= 0 -------------------------------------------
 
 
-def _triangle(x: Array) -> Array:
-    return jnp.maximum(0, 1 - x)
-
-
 def _cubic(x: Array, a: float) -> Array:
     # R. G. Keys, Cubic convolution interpolation for digital image processing (1981)
     near = ((a + 2) * x - (a + 3)) * x * x + 1
@@ -86,7 +82,7 @@ def _lanczos(x: Array, radius: float) -> Array:
 
 def _kernel(method: ResizeMethod, antialias: bool, x: Array) -> Array:
     if method is ResizeMethod.LINEAR:
-        return _triangle(x)
+        return jnp.maximum(0, 1 - x)
     if method in (ResizeMethod.LANCZOS3, ResizeMethod.LANCZOS5):
         return _lanczos(x, 3.0 if method is ResizeMethod.LANCZOS3 else 5.0)
     return _cubic(x, -0.75 if method is ResizeMethod.CUBIC_PYTORCH and not antialias else -0.5)

@@ -286,7 +286,8 @@ class _Writer:
     def _pure_callback(self, p: dict[str, Any], operands: list[str]) -> tuple[list[str], str]:
         results = _tuple([self.struct(a) for a in p["result_avals"]])
         function = self.users(p["callback"].callback_func)
-        return [], f"jax.pure_callback(lambda *x: ({function}(*x),), {results}, {_args(operands)})"
+        given = ", ".join(operands)
+        return [], f"jax.pure_callback(lambda *x: ({function}(*x),), {results}, {given})"
 
     def _random_seed(self, p: dict[str, Any], operands: list[str]) -> tuple[list[str], str]:
         return [], f"jax.random.key({operands[0]}, impl={p['impl'].name!r})"
@@ -350,7 +351,3 @@ def _tuple(parts: Sequence[str]) -> str:
 
 def _list(parts: Sequence[str]) -> str:
     return f"[{', '.join(parts)}]"
-
-
-def _args(operands: Sequence[str]) -> str:
-    return ", ".join(operands)

@@ -39,7 +39,7 @@ from pyjx.core.primitive import (
     vary_unreduced_cast_p,
 )
 from pyjx.core.specs import NO_AXES
-from pyjx.engine.axes import broadcast_in_dim, reduce_sum_p, reduced_shape, reduced_sharding
+from pyjx.engine.axes import reduce_sum_p, reduced_shape, reduced_sharding, stretched_along
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
@@ -247,12 +247,7 @@ def _psum_transpose(ct: Value, x: Operand, *, axes: Axes, axis_index_groups: Gro
     names = tuple([a for a in axes if not is_position(a)])
     if names:
         ct = psum_p.bind(ct, axes=names, axis_index_groups=axis_index_groups)
-    return (_along(ct, x.aval.shape, axes),)
-
-
-def _along(reduced: Value, shape: tuple[int, ...], axes: Axes) -> Array:
-    """A reduction's result repeated along the positional axes that it reduced."""
-    return broadcast_in_dim(reduced, shape, [i for i in range(len(shape)) if i not in axes])
+    return (stretched_along(ct, x.aval.shape, axes),)
 
 
 def times(x: Value, n: int) -> Array:
@@ -352,7 +347,7 @@ pmin_p: Primitive = _reduction("pmin", reduce_min_p, lambda x, n: x, keeps_nans=
 
 def _extremum_tangent(g: Value, ans: Value, x: Value, **params: Any) -> Array:
     # the mean of the tangents at the places where the extremum is attained
-    places = lax.eq(x, _along(ans, get_aval(x).shape, params["axes"]))
+    places = lax.eq(x, stretched_along(ans, get_aval(x).shape, params["axes"]))
     weights = lax.convert_element_type(places, get_aval(g).dtype)
     return lax.div(sum_over(lax.mul(g, weights), **params), sum_over(weights, **params))
 

@@ -49,10 +49,6 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
-def _halved(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return (*shape[:-1], shape[-1] // 2 + 1)
-
-
 def _fft_shape(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> ShapedArray:
     axes, lengths = len(fft_lengths), f"fft_lengths {fft_lengths}"
     if axes > x.ndim:
@@ -68,7 +64,8 @@ def _fft_shape(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...
         if minor != fft_lengths:
             raise ValueError(f"RFFT input shape {x.shape} minor dimensions must be equal to "
                              f"{lengths}")
-        return ShapedArray((*rest, *_halved(fft_lengths)), complex_dtype(x.dtype))
+        halved = fft_lengths[-1] // 2 + 1
+        return ShapedArray((*rest, *fft_lengths[:-1], halved), complex_dtype(x.dtype))
     if x.dtype not in dtypes.complex_dtypes:
         raise ValueError(f"{fft_type.name} input must be complex64 or complex128, got "
                          f"{dtypes.name(x.dtype)}")

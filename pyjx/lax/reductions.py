@@ -33,6 +33,7 @@ from pyjx.engine.axes import (
     reduced_shape,
     reduced_sharding,
     reduction_batch,
+    stretched_along,
 )
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
@@ -101,16 +102,11 @@ for _p in (reduce_and_p, reduce_or_p, reduce_xor_p):
     _p.define(jvp=jvp_zero(_p))
 
 
-def _along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    """A reduction's result repeated along the axes it reduced."""
-    return broadcast_in_dim(reduced, shape, [i for i in range(len(shape)) if i not in axes])
-
-
 def _extremum_jvp(g: Value, ans: Value, x: Value, *, axes: tuple[int, ...],
                   out_sharding: ShardingLike = None) -> Array:
     # The mean of the tangents at the places where the extremum is attained.
-    shape = get_aval(x).shape
-    places = convert_element_type(eq(x, _along(ans, shape, axes)), get_aval(g).dtype)
+    attained = eq(x, stretched_along(ans, get_aval(x).shape, axes))
+    places = convert_element_type(attained, get_aval(g).dtype)
     return div(reduce_sum(mul(g, places), axes), reduce_sum(places, axes))
 
 

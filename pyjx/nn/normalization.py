@@ -15,7 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
-from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
+from pyjx.engine.axes import reduce_sum_p, stretched_along
 from pyjx.engine.types import Value, Values
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.elementwise import stretch
@@ -40,12 +40,6 @@ Axis = int | str | Sequence[int | str] | None
 _sum = body_of(reductions.sum)
 
 
-def along(reduced: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    """The result of a reduction over `axes`, stretched back to `shape`."""
-    kept = tuple([i for i in range(len(shape)) if i not in axes])
-    return broadcast_in_dim_p.bind(reduced, shape=shape, broadcast_dimensions=kept, sharding=None)
-
-
 def _largest(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Array:
     return (lax.pmax(x, (*names, *axes)) if names
             else lax.reduce_max_p.bind(x, axes=axes, out_sharding=None))
@@ -58,7 +52,7 @@ def shifted(x: Value, axes: tuple[int, ...], names: tuple[str, ...], where: Arra
     if where is not None:
         x = masked(where, x, -math.inf)
     top = _largest(lax.stop_gradient(x), axes, names)
-    return lax.sub_p.bind(x, along(top, shape, axes))
+    return lax.sub_p.bind(x, stretched_along(top, shape, axes))
 
 
 def beside_mask(name: str, x: ArrayLike, where: ArrayLike | None) -> Any:
@@ -102,7 +96,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     weights = lax.exp(x)
     if where is not None:
         weights = masked(where, weights, 0)
-    out = lax.sub(x, along(lax.log(total_of(weights, axes, names)), shape, axes))
+    out = lax.sub(x, stretched_along(lax.log(total_of(weights, axes, names)), shape, axes))
     return out if where is None else masked(where, out, -math.inf)
 
 
@@ -129,14 +123,14 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
     finite = lax.is_finite(top)
     top = masked(finite, top, 0.0)
     shift = convert(top, dtype)
-    powers = lax.sub(x, along(shift, shape, axes))
+    powers = lax.sub(x, stretched_along(shift, shape, axes))
     if counts is not None:  # a term without weight adds nothing, but has a slope by its weight
         most = math.log(dtypes.finfo(dtype).max) - 1  # whose exponential is finite, if rounded up
         small = lax.lt(lax.real(powers) if is_complex else powers,
                        literal(most, get_aval(top).dtype))
         powers = masked(lax.bitwise_or(counts, small), powers, most)
         # where no term has a weight, none has a slope by its power, though that of log is infinite
-        powers = lax.select(lax.bitwise_or(counts, along(finite, shape, axes)), powers,
+        powers = lax.select(lax.bitwise_or(counts, stretched_along(finite, shape, axes)), powers,
                             lax.stop_gradient(powers))
     exps = lax.exp(powers)
     total = total_of(exps if weights is None else lax.mul(exps, weights), axes, names)
@@ -231,7 +225,7 @@ def _softmax(x: Value, axis: Axis, where: ArrayLike | None) -> Array:
     axes, names = axes_and_names(axis, len(shape))
     weights = lax.exp_p.bind(shifted(x, axes, names, where), accuracy=None)
     summed = weights if where is None else masked(where, weights, 0)
-    out = lax.div_p.bind(weights, along(total_of(summed, axes, names), shape, axes))
+    out = lax.div_p.bind(weights, stretched_along(total_of(summed, axes, names), shape, axes))
     return out if where is None else masked(where, out, 0)
 
 
@@ -248,7 +242,7 @@ def _softmax_jvp(axis: Axis, primals: Values, tangents: Values) -> tuple[Array, 
     axes, names = axes_and_names(axis, len(shape))
 
     def summed(x: Value) -> Array:
-        return along(total_of(x, axes, names), shape, axes)
+        return stretched_along(total_of(x, axes, names), shape, axes)
 
     dx = lax.sub(dx, summed(masked(lax.gt(y, lax.full_like(y, 0.5)), dx, 0)))
     return y, lax.mul(y, lax.sub(dx, summed(lax.mul(y, dx))))

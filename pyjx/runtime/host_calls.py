@@ -130,7 +130,8 @@ def call_on_host(callback: FlatFunction, result_avals: Sequence[ShapedArray], ar
             outs = checked(callback, result_avals, callback(*map(_on_cpu, args)))
     except Exception as error:
         raise JaxRuntimeError(f"{_FAILED} {_told(error, callback)}") from error
-    return [_as_array(x, aval) for x, aval in zip(outs, result_avals, strict=True)]
+    return [array_from_numpy(np.asarray(x, dtype=aval.dtype), aval)
+            for x, aval in zip(outs, result_avals, strict=True)]
 
 
 def check_device(sharding: Sharding, args: Sequence[Any]) -> None:
@@ -257,10 +258,6 @@ def _on_cpu(x: Any) -> Any:
 def _is_on_cpu(x: Any) -> bool:
     sharding = getattr(getattr(x, "_base_array", x), "sharding", None)
     return sharding is not None and all(d.platform == "cpu" for d in sharding.device_set)
-
-
-def _as_array(x: Any, aval: ShapedArray) -> Any:
-    return array_from_numpy(np.asarray(x, dtype=aval.dtype), aval)
 
 
 def with_cause(error: Exception) -> Exception:

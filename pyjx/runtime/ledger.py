@@ -226,7 +226,8 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
         entry.tree, entry.layout = in_tree, None
     else:  # it holds objects of the user's
         entry.tree, entry.layout = None, layout_of(source, in_tree, entry.static)
-    entry.flags = _flags()
+    entry.flags = tuple([(name, in_short(value))
+                         for name, value in configuration.changed_traced()])
     entry.axes = ", ".join([f"{a.name!r}: {a.size}" for a in named_axes()]) \
         if state.axis_frames else ""
     entry.options = traces.options
@@ -362,10 +363,6 @@ def _history_of(traces: Traces, source: Source, fun: Callable[..., Any], name: s
     if len(_histories) > FUNCTIONS:
         _histories.popitem(last=False)
     return history
-
-
-def _flags() -> tuple[tuple[str, str], ...]:
-    return tuple([(name, in_short(value)) for name, value in configuration.changed_traced()])
 
 
 def _statics(parameters: Parameters | None, static: Any) -> tuple[Static, ...]:

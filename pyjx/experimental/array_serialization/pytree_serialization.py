@@ -105,11 +105,7 @@ def _typed(text: str) -> ShapeDtypeStruct:
     if found is None:
         raise ValueError(f"load_pytreedef: {text!r} describes no array")
     return ShapeDtypeStruct(tuple([int(n) for n in found[2].split(",") if n.strip()]),
-                            _dtype(found[1]))
-
-
-def _dtype(name: str) -> Any:
-    return stores.tensorstore().dtype(name).numpy_dtype
+                            stores.tensorstore().dtype(found[1]).numpy_dtype)
 
 
 def _placed(leaf: Any) -> Any:

@@ -240,10 +240,6 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
 # -- arrays ----------------------------------------------------------------------------------------
 
 
-def _dtype_name(dtype: DTypeLike | None) -> str:
-    return np.dtype(dtype).name
-
-
 async def async_serialize(arr_inp: Any, tensorstore_spec: Any,
                           commit_future: list[Any] | None = None, context: Any = None,
                           chunk_layout: Any = None, primary_host: int | None = None,
@@ -269,7 +265,7 @@ async def async_serialize(arr_inp: Any, tensorstore_spec: Any,
     spec = dict(tensorstore_spec)
     spec.setdefault("metadata", metadata(arr_inp, spec.get("driver", "zarr")))
     if spec.get("driver") != "zarr3":
-        spec.setdefault("dtype", _dtype_name(arr_inp.dtype))
+        spec.setdefault("dtype", np.dtype(arr_inp.dtype).name)
     own = shared_context() if context is None else context
     options = {} if chunk_layout is None else {"chunk_layout": chunk_layout}
     if transaction is not None:
