@@ -76,9 +76,9 @@ def canonical_shape(shape: Any) -> Shape:
     elif isinstance(shape, (int, np.integer, SymbolicDim)):
         shape = (shape,)
     try:
-        sizes: Any = shape if isinstance(shape, (tuple, list)) else _listed(shape)
-        return tuple([d if type(d) is int or isinstance(d, SymbolicDim) else int(d.__index__())
-                      for d in sizes])
+        sizes = shape if isinstance(shape, (tuple, list)) else _listed(shape)
+        return tuple([d if type(d) is int or isinstance(d, SymbolicDim)  # type: ignore[misc]
+                      else int(d.__index__()) for d in sizes])
     except (AttributeError, TypeError):
         raise shape_error(shape) from None
 

@@ -226,9 +226,8 @@ def _integer_input(name: str, x: Any, argument: Any) -> str:
     if node is not None and name.endswith("]"):
         of = name.rpartition("[")[0]
         name = f"{of}.{next(k for k, value in vars(node).items() if value is x)}"
-        if hasattr(node, "todense"):
-            return (f" The input is {name}: jax.experimental.sparse.grad differentiates by "
-                    f"{of}.data alone.")
+        if cure := getattr(node, "_by_data", None):  # as sparse arrays have
+            return f" The input is {name}: {cure.format(of)}"
     if isinstance(x, int):
         return f" The input is {name}, which is {x!r}: write {float(x)!r}."
     aval = get_aval(x)

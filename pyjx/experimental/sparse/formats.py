@@ -123,6 +123,13 @@ def function(fun: Fun) -> Fun:
     return fun
 
 
+def _refused(method: str) -> Callable[..., Any]:
+    def refuse(self: JAXSparse, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"{type(self)}.{method}")
+
+    return refuse
+
+
 class JAXSparse(abc.ABC):
     """A sparse array: buffers of its elements and of where they are, and a shape.
 
@@ -136,6 +143,7 @@ class JAXSparse(abc.ABC):
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
     __array_ufunc__ = None  # NumPy's operators leave it to those of this class
+    _by_data = "jax.experimental.sparse.grad differentiates by {}.data alone."  # what `grad` says
 
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int]) -> None:
         self.shape = tuple(shape)
@@ -189,46 +197,20 @@ class JAXSparse(abc.ABC):
             x.block_until_ready()
         return self
 
-    def _refuse(self, method: str) -> NoReturn:
-        raise NotImplementedError(f"{type(self)}.{method}")
-
     # Subclasses define those of these operations that their format is good for.
 
-    def sum(self, *args: Any, **kwargs: Any) -> Any:
-        self._refuse("sum")
-
-    def __neg__(self) -> Any:
-        self._refuse("__neg__")
-
-    def __pos__(self) -> Any:
-        self._refuse("__pos__")
-
-    def __matmul__(self, other: Any) -> Any:
-        self._refuse("__matmul__")
-
-    def __rmatmul__(self, other: Any) -> Any:
-        self._refuse("__rmatmul__")
-
-    def __mul__(self, other: Any) -> Any:
-        self._refuse("__mul__")
-
-    def __rmul__(self, other: Any) -> Any:
-        self._refuse("__rmul__")
-
-    def __add__(self, other: Any) -> Any:
-        self._refuse("__add__")
-
-    def __radd__(self, other: Any) -> Any:
-        self._refuse("__radd__")
-
-    def __sub__(self, other: Any) -> Any:
-        self._refuse("__sub__")
-
-    def __rsub__(self, other: Any) -> Any:
-        self._refuse("__rsub__")
-
-    def __getitem__(self, item: Any) -> Any:
-        self._refuse("__getitem__")
+    sum = _refused("sum")
+    __neg__ = _refused("__neg__")
+    __pos__ = _refused("__pos__")
+    __matmul__ = _refused("__matmul__")
+    __rmatmul__ = _refused("__rmatmul__")
+    __mul__ = _refused("__mul__")
+    __rmul__ = _refused("__rmul__")
+    __add__ = _refused("__add__")
+    __radd__ = _refused("__radd__")
+    __sub__ = _refused("__sub__")
+    __rsub__ = _refused("__rsub__")
+    __getitem__ = _refused("__getitem__")
 
 
 class Buffered(JAXSparse):
