@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from pyjx.core import frames
+from pyjx.core.records import Alike
 from pyjx.engine.types import TreeDef
 from pyjx.guards import guard
 from pyjx.jaxlib_api import pytree
@@ -24,7 +25,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 Out = TypeVar("Out")
 
 
-class HashablePartial:
+class HashablePartial(Alike):
     """A partial application that equals those of the same function and arguments.
 
     >>> HashablePartial(lambda x, y: x + y, 1)(2)
@@ -34,14 +35,8 @@ class HashablePartial:
     def __init__(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         self.f, self.args, self.kwargs = f, args, kwargs
 
-    def _parts(self) -> Iterator[Any]:
-        yield from (self.f.__code__, self.args, tuple(self.kwargs.items()))
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is HashablePartial and [*self._parts()] == [*other._parts()]
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._parts()))
+    def _key(self) -> tuple[Any, ...]:
+        return self.f.__code__, self.args, tuple(self.kwargs.items())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.f(*self.args, *args, **self.kwargs, **kwargs)

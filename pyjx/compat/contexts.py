@@ -9,6 +9,7 @@ from typing import Any
 
 from pyjx import configuration
 from pyjx.core.named_axes import named_axes
+from pyjx.core.records import Alike
 from pyjx.core.trace import (
     DynamicJaxprTrace,
     Trace,
@@ -21,7 +22,7 @@ from pyjx.core.trace import (
 )
 
 
-class OpaqueTraceState:
+class OpaqueTraceState(Alike):
     """Which interpreters are active. Equal to another one where the same are.
 
     >>> import pyjx as jax
@@ -36,12 +37,6 @@ class OpaqueTraceState:
 
     def __init__(self, innermost: Trace) -> None:
         self._innermost = weakref.ref(innermost)  # a trace keeps its values alive
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OpaqueTraceState) and self._innermost == other._innermost
-
-    def __hash__(self) -> int:
-        return hash(self._innermost)
 
     def __repr__(self) -> str:
         return f"OpaqueTraceState({self._innermost()!r})"

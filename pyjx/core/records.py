@@ -112,9 +112,23 @@ def filled(frozen: Any, **fields: Any) -> Any:
     return frozen
 
 
-class Value(Frozen):
-    """Base of frozen objects that are equal where they are of one class and their fields are. The
-    fields are the slots, in any order, and the constructor takes them by name.
+class Alike:
+    """Base of objects that are equal where they are of one class and their slots are."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def _key(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in self.__slots__])
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+
+class Value(Alike, Frozen):
+    """Base of such objects that are frozen, whose constructor takes the slots by name.
 
     >>> class Point(Value):
     ...     __slots__ = ("x", "y")
@@ -125,16 +139,10 @@ class Value(Frozen):
     (True, False)
     """
 
-    __slots__: tuple[str, ...] = ()
+    __slots__ = ()
 
     def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._fields() == other._fields()
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._fields().values()))
+        return dict(zip(self.__slots__, self._key(), strict=True))
 
     def __reduce__(self) -> Any:
         return partial(type(self), **self._fields()), ()

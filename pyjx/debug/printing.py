@@ -12,6 +12,7 @@ import numpy as np
 
 from pyjx.core.array_type import Array
 from pyjx.core.avals import SymbolicDim
+from pyjx.core.records import Alike
 from pyjx.core.trace import Tracer
 from pyjx.core.value_texts import in_short, shortened
 from pyjx.guards import guard
@@ -22,7 +23,7 @@ from pyjx.tree_util import tree_flatten, tree_unflatten
 logging = deferred("logging")  # slow to load, and seldom wanted
 
 
-class Parted:
+class Parted(Alike):
     """A pytree without its arrays.
 
     Args:
@@ -49,9 +50,6 @@ class Parted:
 
     def _key(self) -> Any:
         return self._tree, self.places, self._rest
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Parted and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._tree)
@@ -98,7 +96,7 @@ def _callback(callback: Callable[..., Any], *args: Any, ordered: bool, partition
     call_for_debugging(_PartedCallback(callback, parted), arrays, ordered, partitioned)
 
 
-class _PartedCallback:
+class _PartedCallback(Alike):
     """A function with those of its arguments that are no arrays."""
 
     __slots__ = ("callback", "parted")
@@ -106,13 +104,6 @@ class _PartedCallback:
     def __init__(self, callback: Callable[..., Any], parted: Parted) -> None:
         self.callback = callback
         self.parted = parted
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _PartedCallback and (self.callback, self.parted) == (
-            other.callback, other.parted)
-
-    def __hash__(self) -> int:
-        return hash((self.callback, self.parted))
 
     def __repr__(self) -> str:
         return repr(self.callback)
@@ -193,7 +184,7 @@ class Placeholder:
         return self
 
 
-class _Line:
+class _Line(Alike):
     """Shows a line made of a format and values, with the print options in force where it was
     asked for."""
 
@@ -203,12 +194,6 @@ class _Line:
         self.fmt = fmt
         self.logs = logs
         self.options = np.get_printoptions()
-
-    def _key(self) -> Any:
-        return self.fmt, self.logs, self.options
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _Line and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash((self.fmt, self.logs))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyjx import jaxlib_api
 from pyjx.core.effects import Effects, no_effects
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Alike
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Params, TreeDef, Values
 from pyjx.lax.callbacks import (
@@ -84,7 +85,7 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: Any, *,
     return wrapped
 
 
-class _OnBuffers:
+class _OnBuffers(Alike):
     """A function on the buffers of the leaves of arguments and results, in this order."""
 
     __slots__ = ("callback_func", "in_tree", "out_tree")
@@ -101,15 +102,6 @@ class _OnBuffers:
         n = self.in_tree.num_leaves
         args, kwargs = tree_unflatten(self.in_tree, buffers[:n])
         self.callback_func(context, tree_unflatten(self.out_tree, buffers[n:]), *args, **kwargs)
-
-    def _key(self) -> Any:
-        return self.callback_func, self.in_tree, self.out_tree
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _OnBuffers and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __repr__(self) -> str:
         return repr(self.callback_func)

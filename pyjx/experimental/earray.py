@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
+from pyjx.core.records import Alike
 from pyjx.lazy import directory
 from pyjx.random.keys import PRNGKeyArray
 from pyjx.runtime.array import ExtendedArray
@@ -57,7 +58,7 @@ class _OfTwoDtypes(dtypes.extended):
     """The scalar class of these dtypes."""
 
 
-class PrimalTangentDType(dtypes.ExtendedDType):
+class PrimalTangentDType(Alike, dtypes.ExtendedDType):
     """A dtype of numbers whose tangents have another one."""
 
     __slots__ = ("name", "primal_dtype", "tangents")
@@ -74,16 +75,6 @@ class PrimalTangentDType(dtypes.ExtendedDType):
         return SimpleNamespace(
             physical_element_aval=lambda dtype: ShapedArray((), self.primal_dtype),
             tangent_dtype=lambda dtype: self.tangents, allow_conversion=True)
-
-    @property
-    def _key(self) -> tuple[Any, ...]:
-        return self.primal_dtype, self.tangents, self.name
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is PrimalTangentDType and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
 
 
 def primal_tangent_dtype(primal_dtype: Any, tangent_dtype: Any, name: str | None = None

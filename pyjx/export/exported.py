@@ -17,6 +17,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Alike
 from pyjx.core.symbolic.expressions import DimExpr
 from pyjx.core.symbolic.solving import checks, solve, written_shape
 from pyjx.errors import InconclusiveDimensionOperation
@@ -49,7 +50,7 @@ _GUARANTEED = re.compile(
     r"|AllocateBuffer|PartialReduce)")
 
 
-class DisabledSafetyCheck:
+class DisabledSafetyCheck(Alike):
     """A check of `export` that is not to be made.
 
     >>> from pyjx import export
@@ -59,6 +60,9 @@ class DisabledSafetyCheck:
 
     def __init__(self, _impl: str) -> None:
         self._impl = _impl  # jax's pickles fill it by this name
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self._impl,)
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
@@ -83,12 +87,6 @@ class DisabledSafetyCheck:
         name = self.is_custom_call()
         return "DisabledSafetyCheck.platform()" if name is None else \
             f"DisabledSafetyCheck.custom_call({name!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DisabledSafetyCheck) and self._impl == other._impl
-
-    def __hash__(self) -> int:
-        return hash(self._impl)
 
 
 _CUSTOM_CALL = re.compile(r"stablehlo\.custom_call @([\w.$]+)[^\n]*")

@@ -11,6 +11,7 @@ from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import DebugInfo, no_debug_info
 from pyjx.core.named_axes import named_axes
+from pyjx.core.records import Alike
 from pyjx.lazy import directory
 
 __all__ = [
@@ -201,7 +202,7 @@ def _run(gen: Callable[..., Any], call: Callable[..., Any], arguments: tuple[Any
     return result
 
 
-class _OfGenerator:
+class _OfGenerator(Alike):
     """The body of a transformation that a generator is."""
 
     __slots__ = ("aux", "gen")
@@ -217,12 +218,6 @@ class _OfGenerator:
         result, aux = _run(self.gen, f, tuple(rest), kwargs)
         store.store(aux)
         return result
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _OfGenerator and self.gen is other.gen and self.aux is other.aux
-
-    def __hash__(self) -> int:
-        return hash(self.gen)
 
     @property
     def __name__(self) -> str:

@@ -19,6 +19,7 @@ from pyjx.core.arithmetic import unknown
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects
 from pyjx.core.primitive import Primitive, Rule, register
+from pyjx.core.records import Alike
 from pyjx.core.tracebacks import filter_exception
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
 from pyjx.engine.batching import BatchTrace
@@ -37,16 +38,10 @@ if TYPE_CHECKING:
 # -- effects ---------------------------------------------------------------------------------------
 
 
-class IOEffect(Effect):
+class IOEffect(Alike, Effect):
     """A callback is called."""
 
     __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
     def __repr__(self) -> str:
         return type(self).__name__.removesuffix("Effect")
@@ -84,7 +79,7 @@ debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
 # -- functions -------------------------------------------------------------------------------------
 
 
-class FlatCallback:
+class FlatCallback(Alike):
     """A Python function over the leaves of its arguments, of which it gives the leaves of its
     result: whether they are those of a tuple or a list is not asked. Equal ones call the same
     function with the same structure. `op` is what the user called, which the log names where the
@@ -111,15 +106,6 @@ class FlatCallback:
         if self.out_tree is None:
             return []
         return tree_leaves(result)
-
-    def _key(self) -> Any:
-        return self.op, self.callback_func, self.in_tree, self.out_tree
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is FlatCallback and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __repr__(self) -> str:
         return f"FlatCallback(callback_func={self.callback_func}, in_tree={self.in_tree})"

@@ -20,7 +20,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, canonical_shape, get_aval
 from pyjx.core.integers import Slice as DynamicSlice
 from pyjx.core.jaxpr import JaxprEqn, Literal
-from pyjx.core.records import Record
+from pyjx.core.records import Alike, Record
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.lax import indexing, joining, scattering, slicing
@@ -34,7 +34,7 @@ from pyjx.lax.shapes import bitcast_convert_type, expand_dims, reshape
 
 
 
-class Transform:
+class Transform(Alike):
     """One that gives values the shape, order, dtype or memory `to`."""
 
     __slots__ = ("to",)
@@ -65,11 +65,8 @@ class Transform:
         it cannot be told."""
         return self, dim
 
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.to == other.to  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash((type(self), self.to))
+    def _key(self) -> tuple[Any, ...]:
+        return (self.to,)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()}({self.to})"

@@ -14,6 +14,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import DEAR, Primitive, register
+from pyjx.core.records import Alike
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.value_texts import shortened
 from pyjx.engine.moves import constant_beside
@@ -58,7 +59,7 @@ class AccuracyMode(enum.Enum):
     DEFAULT = 2
 
 
-class Tolerance:
+class Tolerance(Alike):
     """The error that is allowed of a function: absolute, relative, and in units in the last place.
 
     Raises:
@@ -75,15 +76,6 @@ class Tolerance:
         self.atol = atol
         self.rtol = rtol
         self.ulps = ulps
-
-    def _key(self) -> tuple[float, float, int]:
-        return self.atol, self.rtol, self.ulps
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tolerance) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def __repr__(self) -> str:
         return f"Tolerance(atol={self.atol}, rtol={self.rtol}, ulps={self.ulps})"

@@ -22,6 +22,7 @@ from pyjx import configuration, lax
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.named_axes import Axis
+from pyjx.core.records import Alike
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.types import Value
@@ -72,7 +73,7 @@ class PRNGImpl:
         return implementation, (self.name,)
 
 
-class PRNGSpec:
+class PRNGSpec(Alike):
     """What `impl=` arguments take for a generator that no name stands for.
 
     >>> import pyjx as jax
@@ -85,12 +86,6 @@ class PRNGSpec:
 
     def __init__(self, impl: PRNGImpl) -> None:
         self._impl = impl
-
-    def __eq__(self, other: object) -> bool:
-        return self._impl is other._impl if isinstance(other, PRNGSpec) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._impl)
 
     def __str__(self) -> str:
         return str(self._impl)

@@ -11,6 +11,7 @@ from pyjx import configuration, tree_util
 from pyjx.core.frames import warn
 from pyjx.core.layouts import Format, ShardingLike
 from pyjx.core.prefixes import AnArray, broadcast_argument, is_none
+from pyjx.core.records import Alike
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import backends
@@ -19,7 +20,7 @@ from pyjx.runtime.resharding import check_no_layout, lying, resolved
 from pyjx.runtime.sharding import Sharding
 
 
-class Asked:
+class Asked(Alike):
     """A pytree of shardings, PartitionSpecs, Formats and None; hashable.
 
     PartitionSpecs are along the mesh that is set or else along that of the option `mesh`, which
@@ -36,12 +37,6 @@ class Asked:
         leaves, self.tree = tree_util.tree_flatten(shardings, is_leaf=is_none)
         self.leaves = tuple([_checked(s, what) for s in leaves])
         self.what = what
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Asked) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
 
     def _key(self) -> Any:
         return self.leaves, self.tree, self.caller

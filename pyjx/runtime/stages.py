@@ -13,6 +13,7 @@ from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.options import parted
 from pyjx.core.passes.literals import shown
+from pyjx.core.records import Alike
 from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer
 from pyjx.engine.functions import source_of
@@ -48,7 +49,7 @@ lowering = deferred("pyjx.runtime.lower")  # with the passes, for the first prog
 CompilerOptions = Mapping[str, str | bool | int | float]
 
 
-class ArgInfo:
+class ArgInfo(Alike):
     """Aval of an argument, and whether it is donated."""
 
     __slots__ = ("_aval", "donated")
@@ -64,13 +65,6 @@ class ArgInfo:
     @property
     def dtype(self) -> Any:
         return self._aval.dtype
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ArgInfo) and (self._aval, self.donated) == (
-            other._aval, other.donated)
-
-    def __hash__(self) -> int:
-        return hash((self._aval, self.donated))
 
     def __repr__(self) -> str:
         return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"

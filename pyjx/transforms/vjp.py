@@ -16,6 +16,7 @@ from pyjx.core.avals import AbstractRef, cotangent_aval, get_aval
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.open_sums import same_over_mesh
 from pyjx.core.prefixes import structure_differences
+from pyjx.core.records import Alike
 from pyjx.core.references import is_ref
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.discharge import addupdate_p
@@ -50,14 +51,8 @@ if TYPE_CHECKING:
     from pyjx.engine.types import Tangent
 
 
-class _Place:
+class _Place(Alike):
     __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
