@@ -202,6 +202,22 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Any, ...]:
     return (x, y) if a.shape == b.shape else broadcast_operands(name, x, y)
 
 
+def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of arrays of one shape, computed in float32 for dtypes that are narrower."""
+
+    def wrapped(*xs: Value) -> Array:
+        shape = max([get_aval(x).shape for x in xs], key=len)
+        xs = tuple([x if get_aval(x).shape == shape else broadcast_in_dim(x, shape, ())
+                    for x in xs])
+        aval = get_aval(xs[0])
+        if aval.dtype.itemsize >= 4:
+            return fun(*xs)
+        single = np.dtype(np.float32)
+        return cast(fun(*[cast(x, single) for x in xs]), aval.dtype, aval.weak_type)
+
+    return wrapped
+
+
 def like(x: Value, value: ArrayLike) -> Any:
     """The number `value` with the type of `x`, as a scalar that jaxprs show inline."""
     return scalar_of(get_aval(x), value)

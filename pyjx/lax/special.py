@@ -18,8 +18,6 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import AS_PROGRAMS, DEAR
 from pyjx.core.scalars import scalar_constant
-from pyjx.engine.axes import broadcast_in_dim
-from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Value, Values
@@ -37,6 +35,7 @@ from pyjx.lax.elementwise import (
     elementwise,
     floor,
     horner,
+    in_single,
     integer_pow,
     like,
     mul,
@@ -65,22 +64,6 @@ def constant(x: Value, value: float) -> Array:
 def where(condition: Value, x: Value, value: float) -> Array:
     """`x`, but `value` where the condition holds."""
     return select(condition, constant(x, value), x)
-
-
-def in_single(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of arrays of one shape, computed in float32 for dtypes that are narrower."""
-
-    def wrapped(*xs: Value) -> Array:
-        shape = max([get_aval(x).shape for x in xs], key=len)
-        xs = tuple([x if get_aval(x).shape == shape else broadcast_in_dim(x, shape, ())
-                    for x in xs])
-        dtype = get_aval(xs[0]).dtype
-        if dtype.itemsize >= 4:
-            return fun(*xs)
-        single = np.dtype(np.float32)
-        return cast(fun(*[cast(x, single) for x in xs]), dtype)
-
-    return wrapped
 
 
 def any_of(x: Value) -> Array:

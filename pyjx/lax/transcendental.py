@@ -23,7 +23,7 @@ from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Value
 from pyjx.lax.common import all_weak, nary_shape, operand
-from pyjx.lax.compare import abs, clamp, eq, select
+from pyjx.lax.compare import abs, clamp, eq, min, select
 from pyjx.lax.convert import complex, imag, real, stop_gradient
 from pyjx.lax.elementwise import (
     FLOATING,
@@ -37,6 +37,7 @@ from pyjx.lax.elementwise import (
     differentiate_by_result,
     div,
     elementwise,
+    in_single,
     integer_pow,
     like,
     mul,
@@ -239,65 +240,27 @@ logistic_p = elementwise("logistic", INEXACT, arithmetic=transcendental, decompo
                          cost=DEAR)
 
 
-# Programs of fewer operations on numbers than a thousand run in the thread that calls them; so few
-# numbers are better served by exponentials, which are not counted.
-_FEW = 180
-# How often to halve a number to where a series of how many terms has all digits.
-_HALVED = {np.dtype(np.float32): (5, 7), np.dtype(np.float64): (8, 12)}
+def _told_by_value(x: Value, accuracy: AccuracyMode | Tolerance | None) -> bool:
+    """Whether the value of a sigmoid function tells its slope: of complex numbers always."""
+    return accuracy is AccuracyMode.DEFAULT or (
+        dtypes.issubdtype(get_aval(x).dtype, np.complexfloating))
 
 
-def _paired(x: Value, coefficients: list[Any]) -> Array:
-    """A polynomial, c_0 first, as one in x^2 of sums of two terms, and so on (Estrin's scheme), so
-    that little waits for what is before it."""
-    if len(coefficients) == 1:
-        return coefficients[0]
-    pairs = [add(mul(x, high), low) for low, high in zip(
-        coefficients[::2], coefficients[1::2], strict=False)]
-    return _paired(mul(x, x), pairs + coefficients[2 * len(pairs):])
-
-
-def _bell(x: Value, height: float, scale: float) -> Array:
-    """height / cosh^2(scale x) of real x: the slope of a sigmoid function, right in its tails too,
-    where it is less than what the function is rounded to.
-
-    Of many numbers it takes no exponential: s = 4 sinh^2 x has a series, and becomes s (s + 4)
-    where x doubles; and 4 cosh^2 x = (s + 2)^2 for s at x / 2.
-    """
-    aval = get_aval(x)
-    if aval.dtype not in _HALVED:
-        return cast(_bell(cast(x, np.dtype(np.float32)), height, scale), aval.dtype, aval.weak_type)
-    halvings, terms = _HALVED[aval.dtype]
-    if type(aval.size) is int and aval.size < _FEW:
-        e = exp(x if scale == 0.5 else mul(x, like(x, 2 * scale)))
-        return div(like(x, 4 * height), add(add(e, like(x, 2)), div(like(x, 1), e)))
-    square = mul(x, x)
-    unit = 4 * scale**2 / 4.0**halvings
-    s = mul(square, _paired(square, [like(x, 2 * unit**n / math.factorial(2 * n))
-                                     for n in range(1, terms + 1)]))
-    for _ in range(halvings - 1):
-        s = mul(s, add(s, like(x, 4)))
-    root = add(s, like(x, 2))
-    return div(like(x, 4 * height), mul(root, root))
-
-
-def _bell_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
-    """What `_bell` computes of many numbers of float32: a series, its doublings and a quotient."""
-    return 27 * out_size(eqn), 0.0
-
-
+@in_single
 def _logistic_grad(x: Value) -> Array:
-    """s(x) (1 - s(x)) = 1 / (4 cosh^2(x/2))."""
-    if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
-        s = logistic_p.bind(x, accuracy=None)
-        return mul(s, sub(like(s, 1), s))
-    return _bell(x, 0.25, 0.5)
+    """s (1 - s) for s = 1 / (1 + e^-x), as s (s e^-x): right where s is rounded to 1, too.
+
+    XLA takes the exponential of the function; s is made of it again, so that it need not wait.
+    """
+    e = min(exp(neg(x)), like(x, float(np.finfo(get_aval(x).dtype).max)))
+    s = div(like(x, 1), add(like(x, 1), e))
+    return mul(s, mul(s, e))
 
 
-logistic_grad_p = elementwise("logistic_grad", INEXACT, arithmetic=_bell_arithmetic,
+logistic_grad_p = elementwise("logistic_grad", FLOATING, arithmetic=transcendental,
                               decomposition=_logistic_grad, cost=DEAR)
 logistic_p.define(jvp=jvp_by_result(logistic_p, lambda g, ans, x, accuracy=None: mul(g, (
-    mul(ans, sub(like(x, 1), ans)) if accuracy is AccuracyMode.DEFAULT else
-    logistic_grad_p.bind(x)))))
+    mul(ans, sub(like(x, 1), ans)) if _told_by_value(x, accuracy) else logistic_grad_p.bind(x)))))
 # d s' = s' (1 - 2 s) dx
 differentiate_by_result(logistic_grad_p, lambda g, ans, x: mul(g, mul(ans, sub(
     like(x, 1), mul(like(x, 2), logistic_p.bind(x, accuracy=None))))))
@@ -602,17 +565,54 @@ differentiate(sinh_p, lambda g, x: mul(g, cosh(x)))
 differentiate(cosh_p, lambda g, x: mul(g, sinh(x)))
 
 
+# Programs of fewer operations on numbers than a thousand run in the thread that calls them; so few
+# numbers are better served by exponentials, which are not counted.
+_FEW = 180
+# How often to halve a number to where a series of how many terms has all digits.
+_HALVED = {np.dtype(np.float32): (5, 7), np.dtype(np.float64): (8, 12)}
+
+
+def _paired(x: Value, coefficients: list[Any]) -> Array:
+    """A polynomial, c_0 first, as one in x^2 of sums of two terms, and so on (Estrin's scheme), so
+    that little waits for what is before it."""
+    if len(coefficients) == 1:
+        return coefficients[0]
+    pairs = [add(mul(x, high), low) for low, high in zip(
+        coefficients[::2], coefficients[1::2], strict=False)]
+    return _paired(mul(x, x), pairs + coefficients[2 * len(pairs):])
+
+
+@in_single
 def _tanh_grad(x: Value) -> Array:
-    """1 - tanh^2 x = 1 / cosh^2 x."""
-    if dtypes.issubdtype(get_aval(x).dtype, np.complexfloating):
-        return one_minus_square(tanh_p.bind(x, accuracy=None))
-    return _bell(x, 1, 1)
+    """1 - tanh^2 x = 1 / cosh^2 x, right in the tails, too, where it is less than what tanh x is
+    rounded to.
+
+    Of many numbers it takes no exponential: s = 4 sinh^2 x has a series, and becomes s (s + 4)
+    where x doubles; and 4 cosh^2 x = (s + 2)^2 for s at x / 2.
+    """
+    aval = get_aval(x)
+    halvings, terms = _HALVED[aval.dtype]
+    if type(aval.size) is int and aval.size < _FEW:
+        e = exp(mul(x, like(x, 2)))
+        return div(like(x, 4), add(add(e, like(x, 2)), div(like(x, 1), e)))
+    square = mul(x, x)
+    s = mul(square, _paired(square, [like(x, 2 * 4.0 ** (n - n * halvings) / math.factorial(2 * n))
+                                     for n in range(1, terms + 1)]))
+    for _ in range(halvings - 1):
+        s = mul(s, add(s, like(x, 4)))
+    root = add(s, like(x, 2))
+    return div(like(x, 4), mul(root, root))
 
 
-tanh_grad_p = elementwise("tanh_grad", INEXACT, arithmetic=_bell_arithmetic,
+def _tanh_grad_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
+    """Of many numbers of float32: a series, its doublings and a quotient."""
+    return 27 * out_size(eqn), 0.0
+
+
+tanh_grad_p = elementwise("tanh_grad", FLOATING, arithmetic=_tanh_grad_arithmetic,
                           decomposition=_tanh_grad, cost=DEAR)
 tanh_p.define(jvp=jvp_by_result(tanh_p, lambda g, ans, x, accuracy=None: mul(g, (
-    one_minus_square(ans) if accuracy is AccuracyMode.DEFAULT else tanh_grad_p.bind(x)))))
+    one_minus_square(ans) if _told_by_value(x, accuracy) else tanh_grad_p.bind(x)))))
 # d t' = -2 t t' dx
 differentiate_by_result(tanh_grad_p, lambda g, ans, x: mul(g, mul(
     ans, mul(like(x, -2), tanh_p.bind(x, accuracy=None)))))

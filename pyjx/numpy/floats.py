@@ -14,8 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
-from pyjx.lax.elementwise import stretch
-from pyjx.lax.special import in_single
+from pyjx.lax.elementwise import in_single, stretch
 from pyjx.numpy import monoids
 from pyjx.numpy.operands import (
     alias,

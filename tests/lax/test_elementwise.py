@@ -402,3 +402,14 @@ def test_complex_numbers_of_the_host_give_their_real_parts() -> None:
         assert int(lax.full((), np.complex128(np.inf + 1j), "int32")) == 2**31 - 1
     assert warned[0].filename == __file__
     assert bool(lax.full((), np.complex64(1j), bool))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_slopes_of_logistic_are_right_to_few_roundings(dtype):
+    with jax.enable_x64(dtype == "float64"):
+        x = np.linspace(-80, 80, 10_001).astype(dtype)
+        slopes = jax.vmap(jax.grad(lax.logistic))(x)
+        assert jax.grad(lax.logistic)(x.dtype.type(-np.inf)) == 0
+    e = np.exp(-abs(x.astype(np.longdouble)))
+    np.testing.assert_allclose(slopes, (e / (1 + e) ** 2).astype(dtype),
+                               rtol=4 * np.finfo(dtype).eps)

@@ -106,9 +106,9 @@ def _unary_samples() -> list[Sample]:
     out += samples("integer_pow", lax.reciprocal, lambda x: 1 / x, low=0.3, dtypes=(F32, C64),
                    label="reciprocal")
     out += samples("logistic_grad", transcendental.logistic_grad_p.bind,
-                   lambda x: 1 / (1 + np.exp(-x)) / (1 + np.exp(x)), dtypes=(F32, C64, BF16))
+                   lambda x: 1 / (1 + np.exp(-x)) / (1 + np.exp(x)), dtypes=(F32, F16, BF16))
     out += samples("tanh_grad", transcendental.tanh_grad_p.bind, lambda x: 1 - np.tanh(x) ** 2,
-                   dtypes=(F32, C64, BF16), low=-1.2, high=1.2)
+                   dtypes=(F32, F16, BF16), low=-1.2, high=1.2)
     out += samples("cos", lambda x: lax.cos(x, accuracy=lax.AccuracyMode.HIGHEST), np.cos,
                    label="accurate")
     out += samples("exp", lambda x: lax.exp(x, accuracy=lax.Tolerance(rtol=1e-6)), np.exp,
