@@ -237,16 +237,17 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves: list[Any],
               tree: TreeDef) -> tuple[list[Any], ClosedJaxpr, ClosedJaxpr]:
     """The carry, of the types that the body gives it, and the condition and the body for these."""
+    # The condition comes first: where the two are exchanged, its result is what is wrong.
+    given, cond = leaves, _condition(cond_fun, leaves, tree)
     traced = trace_function("while_loop", "body_fun", body_fun, tree, list(map(get_aval, leaves)))
     leaves, (body, _) = traced_with_carry(
         "while_loop", "body_fun", body_fun, tree, leaves, traced, lambda carry: trace_function(
             "while_loop", "body_fun", body_fun, tree, list(map(get_aval, carry))))
-    avals = list(map(get_aval, leaves))
-    cond, cond_tree = trace_function("while_loop", "cond_fun", cond_fun, tree, avals)
-    _check_cond(cond_fun, cond_tree, cond.out_avals)
+    if leaves is not given:
+        cond = _condition(cond_fun, leaves, tree)
     # devices that go on while others stop differ in all
     apart = cond.out_avals[0].place.mat.varying
-    if not all([apart <= aval.place.mat.varying for aval in avals]):
+    if not all([apart <= get_aval(x).place.mat.varying for x in leaves]):
         return _agreeing(cond_fun, body_fun, [vary(x, apart) for x in leaves], tree)
     if apart:
         op, asked = ("fori_loop", "bound") if hasattr(body_fun, "user_body") else (
@@ -294,13 +295,16 @@ def _body_of_counted(body: ClosedJaxpr, n_consts: int) -> ClosedJaxpr:
 _COUNT = ShapedArray((), np.dtype(np.int32))
 
 
-def _check_cond(fun: Callable[..., Any], tree: TreeDef, avals: Sequence[ShapedArray]) -> None:
-    if not treedef_is_leaf(tree) or len(avals) != 1:  # None is a leaf of no values
+def _condition(fun: Callable[..., Any], carry: Sequence[Value], tree: TreeDef) -> ClosedJaxpr:
+    cond, out_tree = trace_function("while_loop", "cond_fun", fun, tree, list(map(get_aval, carry)))
+    avals = cond.out_avals
+    if not treedef_is_leaf(out_tree) or len(avals) != 1:  # None is a leaf of no values
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but got pytree "
-                        f"{tree}. The function is {source_of(fun)}.")
+                        f"{out_tree}. The function is {source_of(fun)}.")
     if avals[0].shape != () or avals[0].dtype != np.bool_:
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but got output type(s) "
                         f"{list(avals)}. The function is {source_of(fun)}.")
+    return cond
 
 
 # -- the primitive ---------------------------------------------------------------------------------

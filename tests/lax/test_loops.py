@@ -95,6 +95,7 @@ def test_constants_of_the_condition_are_batched():
 
 @pytest.mark.parametrize(("cond", "body", "start", "message"), [
     (lambda x: x, lambda x: x + 1, 1, r"boolean scalar, but got output type.* \[ShapedArray\(int"),
+    (lambda x: x + 1.5, lambda x: x < 3, 1, "boolean scalar"),  # the two are exchanged
     (lambda x: (x < 3,), lambda x: x + 1, 1, "boolean scalar, but got pytree"),
     (lambda x: x < 3, lambda x: (x, x), 1, "input carry x is a pytree leaf but .*tuple"),
     (lambda x: x < 3, lambda x: x + 1.0, np.int32(1), r"input carry x has type int32\[\] but"),
