@@ -442,6 +442,7 @@ WIDE_VECTORS: bool = JAXLIB_VERSION >= (0, 12)
 CPU_BARRIER_PASS: str | None = "cse_barrier_expander" if JAXLIB_VERSION < (0, 12) else None
 # How many bytes an iteration may move of a loop that is one kernel on the CPU; XLA itself says 492.
 LOOP_BYTES: int | None = 1 << 16 if JAXLIB_VERSION < (0, 12) else None
+KERNELS_KNOW_DEVICES: bool = JAXLIB_VERSION >= (0, 9)  # its number; XLA ended the process before
 # Whether a call with the attribute `xla_cpu_small_call` is one, too, under a name of its own.
 SMALL_CALLS: bool = JAXLIB_VERSION >= (0, 12)
 
@@ -499,8 +500,7 @@ def has_submodule(name: str) -> bool:
 
 
 def submodule(name: str) -> Any:
-    """A module of jaxlib, such as `mlir.dialects.arith`. Raises AttributeError where there is none.
-    """
+    """A module of jaxlib, such as `mlir.dialects.arith`; AttributeError where there is none."""
     try:
         return importlib.import_module(f"jaxlib.{name}")
     except ModuleNotFoundError:

@@ -244,12 +244,14 @@ _LOOPS = "xla_cpu_small_while_loop_byte_threshold"
 
 def _loops_as_kernels(source: LoweredProgram, platform: str) -> dict[str, int]:
     """The compiler option that says which loops of a program are small, if it has loops and the
-    user's own flags do not say it. None are where barriers count, which such kernels do not know:
-    XLA would abort the process."""
+    user's own flags do not say it. None are where barriers or the device count, which such kernels
+    do not know: XLA would abort the process."""
     n_bytes = jaxlib_api.LOOP_BYTES
-    return {_LOOPS: 0 if source.keeps_barriers else n_bytes} if (
+    none = source.keeps_barriers or (
+        not jaxlib_api.KERNELS_KNOW_DEVICES and "stablehlo.partition_id" in source.text)
+    return {_LOOPS: 0 if none else n_bytes} if (
         n_bytes is not None and platform == "cpu" and "stablehlo.while" in source.text
-        and (config.small_kernels.value or source.keeps_barriers)
+        and (config.small_kernels.value or none)
         and _LOOPS not in os.environ.get("XLA_FLAGS", "")) else {}
 
 
