@@ -144,12 +144,8 @@ def mesh_axes(mesh: AbstractMesh, names: Sequence[Any], varies: bool) -> Iterato
     sizes = mesh.shape
     frames = [AxisFrame(Axis(n, sizes[n], None, varies), eager_trace) for n in names]
     manual = mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
-    with _frames_are((*state.axis_frames, *frames)):
-        around = configuration.abstract_mesh.swap_local(manual)
-        try:
-            yield
-        finally:
-            configuration.abstract_mesh.swap_local(around)
+    with _frames_are((*state.axis_frames, *frames)), configuration.abstract_mesh(manual):
+        yield
 
 
 def named_axes() -> tuple[Axis, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from threading import get_ident
 from typing import Any
 
@@ -140,16 +139,6 @@ class set_mesh:
     def __exit__(self, *_: object) -> None:
         configuration.abstract_mesh.swap_local(self.prev_abstract_mesh)
         configuration.mesh.swap_local(self.prev_mesh)
-
-
-@contextmanager
-def mesh_known_as(mesh: AbstractMesh) -> Iterator[None]:
-    """A context in which the mesh of this thread has this shape, for values that lie along it."""
-    around = configuration.abstract_mesh.swap_local(None if mesh.empty else mesh)
-    try:
-        yield
-    finally:
-        configuration.abstract_mesh.swap_local(around)
 
 
 class use_abstract_mesh:

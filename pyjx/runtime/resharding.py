@@ -35,7 +35,7 @@ from pyjx.engine.types import Dims, Value, Values
 from pyjx.jaxlib_api import Device, DeviceList
 from pyjx.runtime.array import ArrayImpl, DataArray
 from pyjx.runtime.device_put import device_put
-from pyjx.runtime.meshes import get_abstract_mesh, mesh_known_as
+from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.sharding import (
     NamedSharding,
     Sharding,
@@ -441,7 +441,7 @@ def auto_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None,
         given = getattr(target, "mesh", None)
         devices = given if isinstance(given, Mesh) else None
         args, kwargs = tree_util.tree_map(lambda x: onto(x, inner, devices), (args, kwargs))
-        with mesh_known_as(inner):
+        with configuration.abstract_mesh(inner):
             outs = f(*args, **kwargs)
         leaves, tree = tree_util.tree_flatten(outs)
         targets = broadcast_argument("auto_axes out_sharding", target, outs)
@@ -614,7 +614,7 @@ def explicit_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None
             raise TypeError("Missing required keyword argument: 'in_sharding'")
         outer = _context_mesh("explicit_axes")
         inner = _with_types(outer, axes, AxisType.Explicit, "explicit_axes")
-        with mesh_known_as(inner):
+        with configuration.abstract_mesh(inner):
             leaves, tree = tree_util.tree_flatten(args)
             targets = broadcast_argument(
                 "explicit_axes in_sharding",
