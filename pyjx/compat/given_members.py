@@ -12,13 +12,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.primitive import Primitive
 from pyjx.core.specs import PartitionSpec
-from pyjx.core.trace import (
-    DynamicJaxprTrace,
-    DynamicJaxprTracer,
-    Trace,
-    Tracer,
-    outside_of,
-)
+from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer, Trace, Tracer, outside_of
 from pyjx.engine.forward import JVPTrace
 from pyjx.guards import guard
 from pyjx.jaxlib_api import PjitFunction

@@ -14,15 +14,7 @@ from pyjx.core import source_info
 from pyjx.core.avals import AbstractValue, get_aval
 from pyjx.core.effects import join_effects
 from pyjx.core.evaluation import eval_jaxpr
-from pyjx.core.jaxpr import (
-    ClosedJaxpr,
-    DebugInfo,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Var,
-    no_debug_info,
-)
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.named_axes import Axis
 from pyjx.core.passes import dce as dead_code

@@ -17,12 +17,7 @@ from pyjx.core.primitive import Primitive, all_primitives
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.rules import elementwise_batch, forward_rule
-from pyjx.engine.tangents import (
-    Zero,
-    add_tangents,
-    instantiate,
-    is_undefined_primal,
-)
+from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
 from pyjx.engine.types import Tangent
 
 Rule = Callable[..., Any]

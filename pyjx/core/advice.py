@@ -25,12 +25,7 @@ from pyjx.core import dtypes
 from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, path_of, value_called
 from pyjx.core.call_notes import say
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
-from pyjx.core.value_texts import (
-    shortened,
-    shortened_lines,
-    shortened_text,
-    without_addresses,
-)
+from pyjx.core.value_texts import shortened, shortened_lines, shortened_text, without_addresses
 from pyjx.errors import ConcretizationTypeError
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.not_yet import hint

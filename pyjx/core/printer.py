@@ -19,16 +19,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes, source_info
-from pyjx.core.jaxpr import (
-    ClosedJaxpr,
-    DropVar,
-    Jaxpr,
-    JaxprEqn,
-    Literal,
-    Var,
-    print_by,
-    subjaxprs,
-)
+from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, print_by, subjaxprs
 from pyjx.core.records import Record
 
 WIDTH = 80

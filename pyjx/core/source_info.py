@@ -13,13 +13,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from pyjx.core.frames import (
-    is_internal,
-    is_of_foundation,
-    tracebacks_of,
-    user_frame,
-    user_frames,
-)
+from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of, user_frame, user_frames
 from pyjx.core.name_stack import NameStack, empty_name_stack
 from pyjx.core.name_stack import thread_state as _names
 from pyjx.jaxlib_api import Traceback

@@ -28,13 +28,7 @@ from pyjx.core.records import Record
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
 from pyjx.engine import logs
 from pyjx.engine.axes import reduce_sum
-from pyjx.engine.batching import (
-    BatchTrace,
-    batch_again,
-    bind_function,
-    example_aval,
-    match_axis,
-)
+from pyjx.engine.batching import BatchTrace, batch_again, bind_function, example_aval, match_axis
 from pyjx.engine.calls import call
 from pyjx.engine.discharge import Box
 from pyjx.engine.forward import CustomVJPException, refuse_captured_tangents

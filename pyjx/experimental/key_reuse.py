@@ -9,13 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
-from pyjx.engine.key_reuse import (
-    Forward,
-    KeyReuseSignature,
-    Sink,
-    Source,
-    jaxpr_signature,
-)
+from pyjx.engine.key_reuse import Forward, KeyReuseSignature, Sink, Source, jaxpr_signature
 from pyjx.errors import KeyReuseError
 from pyjx.lazy import directory
 from pyjx.runtime.abstract import make_jaxpr

@@ -23,13 +23,7 @@ from pyjx import configuration, jaxlib_api, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.effects import NamedAxisEffect, keeps_alive
-from pyjx.core.evaluation import (
-    bind_eqn,
-    holds_jaxprs,
-    jaxpr_as_fun,
-    literal_value,
-    walk,
-)
+from pyjx.core.evaluation import bind_eqn, holds_jaxprs, jaxpr_as_fun, literal_value, walk
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal
 from pyjx.core.name_stack import NameStack
 from pyjx.core.passes.dce import dce

@@ -16,12 +16,7 @@ from pyjx.core.primitive import ANY_WAY, CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim, reduce_sum
 from pyjx.engine.primitives import cast
-from pyjx.engine.rules import (
-    elementwise_batch,
-    jvp_by_operand,
-    jvp_by_result,
-    jvp_zero,
-)
+from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result, jvp_zero
 from pyjx.engine.tangents import Zero, full_aval, instantiate, is_undefined_primal, zeros_like
 from pyjx.engine.types import Avals, Dims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.bitwise import bitwise_and

@@ -30,11 +30,7 @@ from pyjx.engine.subjaxprs import with_outputs
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Value, Values
 from pyjx.interning import missing
 from pyjx.jaxlib_api import raw_platform
-from pyjx.lax.agreement import (
-    check_nothing_is_summed,
-    check_operands_distinct,
-    trace_branches,
-)
+from pyjx.lax.agreement import check_nothing_is_summed, check_operands_distinct, trace_branches
 from pyjx.lax.common import operand
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
 from pyjx.lax.convert import convert_element_type, full, stop_gradient

@@ -22,12 +22,7 @@ from pyjx.core.scalars import is_scalar_constant, scalar_constant, scalar_of
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
 from pyjx.engine.moves import number_beside
 from pyjx.engine.primitives import cast
-from pyjx.engine.rules import (
-    elementwise_batch,
-    jvp_by_operand,
-    jvp_by_result,
-    jvp_zero,
-)
+from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result, jvp_zero
 from pyjx.engine.tangents import (
     UndefinedPrimal,
     Zero,

@@ -21,12 +21,7 @@ from pyjx.core.scalars import scalar_constant, wrapped_constant
 from pyjx.core.trace import eager_trace, state
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
-from pyjx.engine.tangents import (
-    add_tangents,
-    full_aval,
-    is_undefined_primal,
-    zeros_like,
-)
+from pyjx.engine.tangents import add_tangents, full_aval, is_undefined_primal, zeros_like
 from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import check_same_dtypes

@@ -39,12 +39,7 @@ from pyjx.runtime.sharding import (
     SingleDeviceSharding,
     single_device_sharding,
 )
-from pyjx.runtime.signature import (
-    argument_sets,
-    check_jittable,
-    own_attributes,
-    static_positions,
-)
+from pyjx.runtime.signature import argument_sets, check_jittable, own_attributes, static_positions
 from pyjx.tree_util import tree_map, tree_unflatten
 
 if TYPE_CHECKING:

@@ -22,11 +22,7 @@ from pyjx.runtime import backends, dispatch
 from pyjx.runtime.array import ArrayImpl, ExtendedArray, value
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.processes import group
-from pyjx.runtime.sharding import (
-    NamedSharding,
-    Sharding,
-    single_device_sharding,
-)
+from pyjx.runtime.sharding import NamedSharding, Sharding, single_device_sharding
 from pyjx.runtime.transfers import (
     check_agreement,
     check_rank,

@@ -40,13 +40,7 @@ from pyjx.runtime.array import ArrayImpl, DataArray
 from pyjx.runtime.executable import Executable, argument, shard_argument
 from pyjx.runtime.flag_checks import check_results, checks_results
 from pyjx.runtime.placement import NO_REQUEST, Request, committed_sharding, placement_of
-from pyjx.runtime.programs import (
-    TRACES,
-    Program,
-    compile_closed,
-    fast_paths,
-    note_operation_called,
-)
+from pyjx.runtime.programs import TRACES, Program, compile_closed, fast_paths, note_operation_called
 from pyjx.runtime.sharding import open_sums
 from pyjx.runtime.transfers import exchange_by, moved
 

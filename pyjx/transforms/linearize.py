@@ -34,13 +34,7 @@ from pyjx.engine.types import R, S, TreeDef
 from pyjx.guards import guard
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
 from pyjx.transforms.arguments import check_callable, linearized, wanted_inputs
-from pyjx.tree_util import (
-    Partial,
-    of_each_leaf,
-    register_pytree_node,
-    tree_leaves,
-    tree_structure,
-)
+from pyjx.tree_util import Partial, of_each_leaf, register_pytree_node, tree_leaves, tree_structure
 
 # -- jvp -------------------------------------------------------------------------------------------
 

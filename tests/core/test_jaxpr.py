@@ -11,15 +11,7 @@ import pyjx.numpy as jnp
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import join_effects
-from pyjx.core.jaxpr import (
-    ClosedJaxpr,
-    DebugInfo,
-    DropVar,
-    Jaxpr,
-    Literal,
-    Var,
-    subjaxprs,
-)
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, DropVar, Jaxpr, Literal, Var, subjaxprs
 from pyjx.extend.core.primitives import closed_call_p
 
 F32 = ShapedArray((), np.float32)

@@ -15,9 +15,7 @@ from pyjx.experimental.pallas.ops.tpu.matmul import matmul
 from pyjx.experimental.pallas.ops.tpu.megablox.gmm import make_group_metadata, tgmm
 from pyjx.experimental.pallas.ops.tpu.paged_attention import paged_attention
 from pyjx.experimental.pallas.ops.tpu.paged_attention import quantization_utils as eight_bits
-from pyjx.experimental.pallas.ops.tpu.paged_attention.util import (
-    grouped_query_attention_reference,
-)
+from pyjx.experimental.pallas.ops.tpu.paged_attention.util import grouped_query_attention_reference
 
 rng = np.random.default_rng(0)
 

@@ -12,16 +12,7 @@ from typing import Any
 import numpy as np
 
 from tests.oracle.comparison import elements, gap, unit
-from tests.oracle.language import (
-    Assign,
-    Data,
-    Expr,
-    Form,
-    Function,
-    Program,
-    Statement,
-    Text,
-)
+from tests.oracle.language import Assign, Data, Expr, Form, Function, Program, Statement, Text
 from tests.oracle.processes import Outcome, Worker
 
 VARIANTS = 4

@@ -12,12 +12,7 @@ from pyjx import configuration as config
 from pyjx import jit
 from pyjx.core.avals import ShapedArray
 from pyjx.runtime import backends, transfers
-from pyjx.runtime.device_put import (
-    block_until_ready,
-    copy_to_host_async,
-    device_get,
-    device_put,
-)
+from pyjx.runtime.device_put import block_until_ready, copy_to_host_async, device_get, device_put
 from pyjx.runtime.sharding import SingleDeviceSharding
 from pyjx.runtime.transfers import array_from_numpy
 

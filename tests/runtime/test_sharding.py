@@ -14,10 +14,7 @@ import pyjx.numpy as jnp
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.specs import P
 from pyjx.runtime import backends
-from pyjx.runtime.array_parts import (
-    make_array_from_callback,
-    make_array_from_single_device_arrays,
-)
+from pyjx.runtime.array_parts import make_array_from_callback, make_array_from_single_device_arrays
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.sharding import (
     DuplicateSpecError,

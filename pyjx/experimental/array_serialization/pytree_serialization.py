@@ -22,10 +22,7 @@ from pyjx.experimental.array_serialization.tensorstore_impl import (
     merge_nested_ts_specs,
     verify_tensorstore_spec,
 )
-from pyjx.export.trees import (
-    tree_from_data,
-    tree_to_data,
-)
+from pyjx.export.trees import tree_from_data, tree_to_data
 from pyjx.lazy import directory
 from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.array import Array

@@ -38,11 +38,7 @@ from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.discharge import Box, discharged, run
 from pyjx.engine.functions import source_of
 from pyjx.engine.types import Dims, Params, TreeDef
-from pyjx.experimental.pallas.kernel_generators import (
-    GeneratorEffect,
-    draws,
-    with_generator,
-)
+from pyjx.experimental.pallas.kernel_generators import GeneratorEffect, draws, with_generator
 from pyjx.experimental.pallas.kernel_grids import (
     ANY,
     BlockMapping,

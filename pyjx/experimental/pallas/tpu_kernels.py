@@ -16,10 +16,7 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.experimental.pallas.kernel_grids import (
-    MemoryRef,
-    RefLike,
-)
+from pyjx.experimental.pallas.kernel_grids import MemoryRef, RefLike
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.convolution import conv_general_dilated
 from pyjx.lax.convolution_shapes import conv_dimension_numbers

@@ -49,9 +49,7 @@ from pyjx.lax.linalg.matrices import (
     upper_triangle,
     weak_as_operands,
 )
-from pyjx.lax.linalg.matrices import (
-    conjugate as conjugated,
-)
+from pyjx.lax.linalg.matrices import conjugate as conjugated
 from pyjx.lax.linalg.triangular import triangular_solve
 from pyjx.lax.sorting import take_along
 

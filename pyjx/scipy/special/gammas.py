@@ -20,12 +20,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_truncated_int
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy.operands import is_complex, is_integer, numpy_function
-from pyjx.numpy.promotion import (
-    operands,
-    promote_args_as_floats,
-    promote_dtypes_as_floats,
-    strong,
-)
+from pyjx.numpy.promotion import operands, promote_args_as_floats, promote_dtypes_as_floats, strong
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special.operands import floats, in_single, partials, reals, weak_as
 from pyjx.transforms.custom_jvp import custom_jvp

@@ -5,17 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyjx import lax
-from tests.lax.bad_calls.calls import (
-    F4,
-    F32,
-    I32,
-    NOT_INT,
-    OBJECTS,
-    ONE,
-    SCALAR,
-    Bad,
-    bad,
-)
+from tests.lax.bad_calls.calls import F4, F32, I32, NOT_INT, OBJECTS, ONE, SCALAR, Bad, bad
 
 CALLS: dict[str, list[Bad]] = {}
 
