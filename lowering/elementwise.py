@@ -66,10 +66,10 @@ def _unary(op: str) -> Emit:
     return emit
 
 
-def _chlo_unary(op: str) -> Emit:
-    def emit(b: Block, eqn: JaxprEqn, x: str) -> str:
+def _chlo(op: str) -> Emit:
+    def emit(b: Block, eqn: JaxprEqn, *operands: str) -> str:
         t = tensor_type(out_aval(eqn))
-        return b.line(f"chlo.{op} {x} : {t} -> {t}")
+        return b.line(f"chlo.{op} {', '.join(operands)} : {', '.join([t] * len(operands))} -> {t}")
 
     return emit
 
@@ -77,14 +77,6 @@ def _chlo_unary(op: str) -> Emit:
 def _binary(op: str) -> Emit:
     def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
         return b.binary(f"stablehlo.{op}", x, y, out_aval(eqn))
-
-    return emit
-
-
-def _chlo_binary(op: str) -> Emit:
-    def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
-        t = tensor_type(out_aval(eqn))
-        return b.line(f"chlo.{op} {x}, {y} : {t}, {t} -> {t}")
 
     return emit
 
@@ -140,7 +132,7 @@ def _on_cuts(name: str, emit_value: Emit) -> Emit:
 
 
 def _sinh(b: Block, eqn: JaxprEqn, x: str) -> str:
-    out, value = out_aval(eqn), _chlo_unary("sinh")(b, eqn, x)
+    out, value = out_aval(eqn), _chlo("sinh")(b, eqn, x)
     if not is_complex(out):
         return value
     # sinh(x) cos(y) where exponentials of x would cancel
@@ -157,13 +149,13 @@ for _name, _op in _UNARY.items():
     _emit = _unary(_op)
     rule(_name)(_on_cuts(_name, _emit) if _name in _CUTS else _emit)
 for _name in _CHLO_UNARY:
-    _emit = _chlo_unary(_name)
+    _emit = _chlo(_name)
     rule(_name)(_on_cuts(_name, _emit) if _name in _CUTS else _emit)
 rule("sinh")(_sinh)
 for _name, _op in _BINARY.items():
     rule(_name, widens=True)(_binary(_op))
 for _name, _op in _CHLO_BINARY.items():
-    rule(_name, widens=True)(_chlo_binary(_op))
+    rule(_name, widens=True)(_chlo(_op))
 for _name, _op in _COMPARISONS.items():
     rule(_name, widens=True)(_compare(_op, False))
 for _name in ("eq", "le", "lt"):

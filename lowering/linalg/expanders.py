@@ -54,10 +54,13 @@ def _nan(b: Block, aval: ShapedArray) -> str:
 
 def triangle(b: Block, x: str, aval: ShapedArray, *, lower: bool) -> str:
     """Matrices with zeros above, or below, the diagonal."""
+    return _kept(b, "GE" if lower else "LE", x, aval)
+
+
+def _kept(b: Block, where_row: str, x: str, aval: ShapedArray) -> str:
+    """Matrices with zeros but where the row compares like this with the column."""
     plane = ShapedArray(aval.shape[-2:], INT)
-    row = b.iota(plane, 0)
-    column = b.iota(plane, 1)
-    kept = b.compare("GE" if lower else "LE", row, column, plane, "SIGNED")
+    kept = b.compare(where_row, b.iota(plane, 0), b.iota(plane, 1), plane, "SIGNED")
     axes = (aval.ndim - 2, aval.ndim - 1)
     return where(b, kept, plane.update(dtype=FLAG), axes, x, b.constant(0, aval), aval)
 
@@ -81,13 +84,7 @@ def conjugated(b: Block, x: str, aval: ShapedArray) -> str:
 
 def identity(b: Block, aval: ShapedArray) -> str:
     """Ones on the diagonal."""
-    plane = ShapedArray(aval.shape[-2:], INT)
-    row = b.iota(plane, 0)
-    column = b.iota(plane, 1)
-    same = b.compare("EQ", row, column, plane, "SIGNED")
-    axes = (aval.ndim - 2, aval.ndim - 1)
-    return where(b, same, plane.update(dtype=FLAG), axes, b.constant(1, aval),
-                 b.constant(0, aval), aval)
+    return _kept(b, "EQ", b.constant(1, aval), aval)
 
 
 def of_nothing(b: Block, eqn: JaxprEqn) -> list[str]:

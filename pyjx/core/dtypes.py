@@ -488,7 +488,7 @@ def _dtype_and_weak(x: Any) -> tuple[DType, bool]:
     if isinstance(found, (np.dtype, ExtendedDType)):  # of constructors such as `jnp.int64`, too
         narrow = canonicalize_dtype(found, True)
         if narrow not in all_dtypes and narrow != float0 and not is_extended(narrow):
-            raise _not_an_array_type(x, found)
+            raise not_an_array_type(x, found)
         return narrow, False
     if isinstance(x, (type, str, np.dtype)):
         return _of_dtype_like(x)
@@ -508,11 +508,11 @@ def _of_dtype_like(x: Any) -> tuple[DType, bool]:
     except TypeError as error:
         raise TypeError(f"Invalid argument to dtype: {error}") from None
     if found != float0 and found not in all_dtypes:
-        raise _not_an_array_type(x, found)
+        raise not_an_array_type(x, found)
     return check_and_canonicalize_user_dtype(found, "dtype"), False
 
 
-def _not_an_array_type(x: Any, found: Any) -> TypeError:
+def not_an_array_type(x: Any, found: Any) -> TypeError:
     return TypeError(f"Value '{x}' with dtype {found} is not a valid JAX array type. Only arrays "
                      "of numeric types are supported by JAX.")
 

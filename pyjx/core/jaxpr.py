@@ -363,6 +363,10 @@ class ClosedJaxpr:
     def num_consts(self) -> int:
         return len(self.consts)
 
+    def with_jaxpr(self, jaxpr: Jaxpr) -> ClosedJaxpr:
+        """What is made of its jaxpr, with the constants; the same program where nothing is."""
+        return self if jaxpr is self.jaxpr else ClosedJaxpr(jaxpr, self.consts)
+
     def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None,
                 **fields: Any) -> ClosedJaxpr:
         """A copy with some fields, of it or of its jaxpr, replaced."""

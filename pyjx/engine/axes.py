@@ -72,7 +72,7 @@ def _transpose_shape(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedA
     return x.update(shape=tuple([x.shape[i] for i in permutation]))
 
 
-def _inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+def inverse_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
     inverse = [0] * len(permutation)
     for i, p in enumerate(permutation):
         inverse[p] = i
@@ -98,7 +98,7 @@ transpose_p: Primitive = register(Primitive(
     batch=_transpose_batch, linear=TOGETHER, cost=CHEAP,
     record=unless_idle(lambda aval, permutation: permutation == tuple(range(aval.ndim))),
     transpose=lambda ct, x, *, permutation: (
-        transpose_p.bind(ct, permutation=_inverse(permutation)),
+        transpose_p.bind(ct, permutation=inverse_permutation(permutation)),
     ),
 ))
 

@@ -93,8 +93,8 @@ def decompose(closed: ClosedJaxpr, platform: str, repeated: int = 0) -> ClosedJa
     """The program, and those nested in it, in operations that have a lowering rule for the
     platform; the same one if it is so already. `repeated` is the number of operations of the
     loop that runs it, if one does, or 1 if they cannot be one kernel."""
-    jaxpr = _rewritten(closed.jaxpr, platform, repeated, {id(e) for e in holders(closed)})
-    return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
+    holding = {id(e) for e in holders(closed)}
+    return closed.with_jaxpr(_rewritten(closed.jaxpr, platform, repeated, holding))
 
 
 def _rewritten(jaxpr: Jaxpr, platform: str, repeated: int, holding: Collection[int]) -> Jaxpr:

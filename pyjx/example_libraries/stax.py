@@ -147,16 +147,15 @@ def BatchNorm(axis: int | Sequence[int] = (0, 1, 2), epsilon: float = 1e-5, cent
 # -- layers without parameters ---------------------------------------------------------------------
 
 
+def _plain(shape_of: Callable[[Any], Any], apply: Callable[[Any], Any]) -> Layer:
+    """A layer of a function of the inputs, and of one of their shape."""
+    return (lambda rng, input_shape: (shape_of(input_shape), ()),
+            lambda params, inputs, **kwargs: apply(inputs))
+
+
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     """A layer that applies a function to each element."""
-
-    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
-        return input_shape, ()
-
-    def apply(params: PyTree, inputs: PyTree, **kwargs: Any) -> Any:
-        return fun(inputs, **fun_kwargs)
-
-    return init, apply
+    return _plain(lambda shape: shape, lambda inputs: fun(inputs, **fun_kwargs))
 
 
 Tanh = elementwise(jnp.tanh)
@@ -183,13 +182,13 @@ def _pooling(reducer: Callable[..., Any], start: float, window_shape: Sequence[i
         window.insert(i, 1)
         steps.insert(i, 1)
 
-    def init(rng: KeyLike, input_shape: Sequence[int]) -> Any:
-        pads = lax.padtype_to_pads(input_shape, window, steps, padding)
+    def shape_of(shape: Sequence[int]) -> Any:
+        pads = lax.padtype_to_pads(shape, window, steps, padding)
         ones = (1,) * len(window)
         return tuple(map(int, lax.reduce_window_shape_tuple(
-            tuple(input_shape), tuple(window), tuple(steps), pads, ones, ones))), ()
+            tuple(shape), tuple(window), tuple(steps), pads, ones, ones)))
 
-    def apply(params: PyTree, inputs: Array, **kwargs: Any) -> Array:
+    def apply(inputs: Array) -> Array:
         out = lax.reduce_window(inputs, start, reducer, window, steps, padding)
         if not average:
             return out
@@ -197,7 +196,7 @@ def _pooling(reducer: Callable[..., Any], start: float, window_shape: Sequence[i
         return out / lax.reduce_window(jnp.ones(spatial, inputs.dtype), start, reducer, window,
                                        steps, padding)
 
-    return init, apply
+    return _plain(shape_of, apply)
 
 
 def MaxPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
@@ -218,17 +217,8 @@ def AvgPool(window_shape: Sequence[int], strides: Sequence[int] | None = None,
     return _pooling(lax.add, 0.0, window_shape, strides, padding, spec, average=True)
 
 
-def _flatten() -> Layer:
-    def init(rng: KeyLike, input_shape: Sequence[int]) -> Any:
-        return (input_shape[0], math.prod(input_shape[1:])), ()
-
-    def apply(params: PyTree, inputs: Array, **kwargs: Any) -> Array:
-        return jnp.reshape(inputs, (inputs.shape[0], -1))
-
-    return init, apply
-
-
-Flatten = _flatten()
+Flatten = _plain(lambda shape: (shape[0], math.prod(shape[1:])),
+                 lambda inputs: jnp.reshape(inputs, (inputs.shape[0], -1)))
 
 
 def Dropout(rate: ArrayLike, mode: str = "train") -> Layer:
@@ -258,41 +248,20 @@ def Dropout(rate: ArrayLike, mode: str = "train") -> Layer:
 
 def FanOut(num: int) -> Layer:
     """The input, `num` times."""
-
-    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
-        return [input_shape] * num, ()
-
-    def apply(params: PyTree, inputs: PyTree, **kwargs: Any) -> Any:
-        return [inputs] * num
-
-    return init, apply
+    return _plain(lambda shape: [shape] * num, lambda inputs: [inputs] * num)
 
 
-def _fan_in_sum() -> Layer:
-    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
-        return input_shape[0], ()
-
-    def apply(params: PyTree, inputs: Sequence[Any], **kwargs: Any) -> Any:
-        return functools.reduce(operator.add, inputs)
-
-    return init, apply
-
-
-FanInSum = _fan_in_sum()
+FanInSum = _plain(lambda shapes: shapes[0], lambda inputs: functools.reduce(operator.add, inputs))
 
 
 def FanInConcat(axis: int = -1) -> Layer:
     """The inputs, concatenated along an axis."""
+    def shape_of(shapes: Sequence[Any]) -> Any:
+        place = axis % len(shapes[0])
+        size = sum(shape[place] for shape in shapes)
+        return (*shapes[0][:place], size, *shapes[0][place + 1:])
 
-    def init(rng: KeyLike, input_shape: Sequence[Any]) -> Any:
-        place = axis % len(input_shape[0])
-        size = sum(shape[place] for shape in input_shape)
-        return (*input_shape[0][:place], size, *input_shape[0][place + 1:]), ()
-
-    def apply(params: PyTree, inputs: PyTree, **kwargs: Any) -> Array:
-        return jnp.concatenate(inputs, axis)
-
-    return init, apply
+    return _plain(shape_of, lambda inputs: jnp.concatenate(inputs, axis))
 
 
 def serial(*layers: Layer) -> Layer:

@@ -340,32 +340,21 @@ def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Mesh, pspec:
 def ltg_batcher(insert_axis: Any, axis_data: Any, vals_in: Values, dims_in: Dims,
                 global_mesh: Mesh, pspec: Any) -> tuple[Value, Any]:
     """The batching rule of `host_local_array_to_global_array`: a spec of one dimension more."""
-    (x,), (dim,) = vals_in, dims_in
-    entries = list(pspec)
-    if dim is not None:
-        entries += [None] * (dim - len(entries))
-        entries.insert(dim, axis_data.spmd_name)
-    out = host_local_array_to_global_array_p.bind(x, global_mesh=global_mesh, pspec=P(*entries))
-    return out, dim
+    return _batched(host_local_array_to_global_array_p, axis_data, vals_in, dims_in, global_mesh,
+                    pspec)
 
 
-def _ltg_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any
-               ) -> tuple[Value, Any]:
-    return ltg_batcher(False, trace.axis, operands, dims, **params)
-
-
-def _gtl_batch(trace: BatchTrace, operands: Values, dims: Dims, *, global_mesh: Mesh, pspec: Any
-               ) -> tuple[Value, Any]:
+def _batched(p: Primitive, axis: Any, operands: Values, dims: Dims, global_mesh: Mesh, pspec: Any
+             ) -> tuple[Value, Any]:
     (x,), (dim,) = operands, dims
     entries = [*pspec]
     if dim is not None:
         entries += [None] * (dim - len(entries))
-        entries.insert(dim, trace.axis.spmd_name)
-    return global_array_to_host_local_array_p.bind(x, global_mesh=global_mesh,
-                                                   pspec=P(*entries)), dim
+        entries.insert(dim, axis.spmd_name)
+    return p.bind(x, global_mesh=global_mesh, pspec=P(*entries)), dim
 
 
-def _linear(name: str, impl: Any, shape_rule: Any, batch: Any) -> Primitive:
+def _linear(name: str, impl: Any, shape_rule: Any) -> Primitive:
     """A primitive that moves values, and their derivatives in the same way."""
 
     def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Any]:
@@ -375,6 +364,9 @@ def _linear(name: str, impl: Any, shape_rule: Any, batch: Any) -> Primitive:
     def transpose(ct: Any, x: Value, **params: Any) -> list[Any]:
         return [ct if type(ct) is Zero else p.bind(ct, **params)]
 
+    def batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> tuple[Value, Any]:
+        return _batched(p, trace.axis, operands, dims, **params)
+
     p = register(Primitive(name, shape_rule=shape_rule, jvp=jvp, transpose=transpose,
                            batch_axis=batch, impl=impl, linear=TOGETHER,
                            decomposition=lambda x, **_: x))  # in a program all are global
@@ -382,11 +374,9 @@ def _linear(name: str, impl: Any, shape_rule: Any, batch: Any) -> Primitive:
 
 
 host_local_array_to_global_array_p = _linear(
-    "host_local_array_to_global_array", host_local_array_to_global_array_impl, ltg_abstract_eval,
-    _ltg_batch)
+    "host_local_array_to_global_array", host_local_array_to_global_array_impl, ltg_abstract_eval)
 global_array_to_host_local_array_p = _linear(
-    "global_array_to_host_local_array", global_array_to_host_local_array_impl, gtl_abstract_eval,
-    _gtl_batch)
+    "global_array_to_host_local_array", global_array_to_host_local_array_impl, gtl_abstract_eval)
 
 
 # ---- processes that die -------------------------------------------------------------------

@@ -29,7 +29,7 @@ from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.places import parts_along
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import axes_of
-from pyjx.engine.axes import moveaxis, transpose
+from pyjx.engine.axes import inverse_permutation, moveaxis, transpose
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear, full_aval
@@ -54,7 +54,6 @@ from pyjx.lax.convolution_shapes import (
     conv_general_permutations,
     default_transpose_dimension_numbers,
     dilated,
-    inverse_permutation,
     named_conv_shape,
     named_pads,
     permuted,

@@ -30,13 +30,6 @@ def permuted(values: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
     return tuple([values[i] for i in order])
 
 
-def inverse_permutation(permutation: Sequence[int]) -> list[int]:
-    inverse = [0] * len(permutation)
-    for i, p in enumerate(permutation):
-        inverse[p] = i
-    return inverse
-
-
 def check_strides(name: str, argument: str, strides: Any, count: int) -> tuple[int, ...]:
     """Strides as a tuple of `count` positive integers."""
     values = as_ints(name, argument, strides)

@@ -31,7 +31,7 @@ from pyjx.numpy.promotion import (
     promote_inexact,
     strong,
 )
-from pyjx.numpy.reductions import check_where, count_of, is_wide, masked
+from pyjx.numpy.reductions import check_where, count_of, is_wide, largest, masked
 from pyjx.runtime.operations import body_of
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -40,18 +40,13 @@ Axis = int | str | Sequence[int | str] | None
 _sum = body_of(reductions.sum)
 
 
-def _largest(x: Value, axes: tuple[int, ...], names: tuple[str, ...]) -> Array:
-    return (lax.pmax(x, (*names, *axes)) if names
-            else lax.reduce_max_p.bind(x, axes=axes, out_sharding=None))
-
-
 def shifted(x: Value, axes: tuple[int, ...], names: tuple[str, ...], where: ArrayLike | None
            ) -> Array:
     """x less its largest element over the axes, so that exponentials do not overflow."""
     shape = get_aval(x).shape
     if where is not None:
         x = masked(where, x, -math.inf)
-    top = _largest(lax.stop_gradient(x), axes, names)
+    top = largest(lax.stop_gradient(x), axes, names)
     return lax.sub_p.bind(x, stretched_along(top, shape, axes))
 
 
@@ -119,7 +114,7 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
     is_complex = dtype in dtypes.complex_dtypes
     counts = None if weights is None else lax.ne(weights, lax.full_like(weights, 0))
     fixed = lax.stop_gradient(x if counts is None else masked(counts, x, -math.inf))
-    top = _largest(lax.real(fixed) if is_complex else fixed, axes, names)
+    top = largest(lax.real(fixed) if is_complex else fixed, axes, names)
     finite = lax.is_finite(top)
     top = masked(finite, top, 0.0)
     shift = convert(top, dtype)

@@ -222,7 +222,7 @@ def _of_numpy(x: Any, dtype: Any) -> Any:
         return x  # of no bytes: there is nothing to put on a device
     target = dtypes.canonicalize_dtype(x.dtype) if dtype is None else dtype
     if target not in dtypes.all_dtypes:
-        _raise_not_numeric(x, x.dtype)
+        raise dtypes.not_an_array_type(x, x.dtype)
     if x.dtype == target:
         if type(x) is not np.ndarray:
             return _made(np.asarray(x), array_aval((), target))
@@ -257,12 +257,7 @@ def _check_numeric(x: object, host: np.ndarray[Any, Any]) -> None:
     """Raise TypeError for an array of objects, texts or times: without a dtype nobody says which
     numbers they are to be."""
     if host.dtype.kind in "OSUMmV" and host.dtype not in dtypes.all_dtypes:
-        _raise_not_numeric(x, host.dtype)
-
-
-def _raise_not_numeric(x: object, dtype: DTypeLike) -> None:
-    raise TypeError(f"Value '{x}' with dtype {dtype} is not a valid JAX array type. Only arrays of "
-                    "numeric types are supported by JAX.")
+        raise dtypes.not_an_array_type(x, host.dtype)
 
 
 def of_sequence(x: Any, dtype: DTypeLike | None) -> Any:
@@ -682,7 +677,7 @@ def _like(name: str, a: Any, dtype: DTypeLike | None, shape: Any
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):
         (a,) = operands(name, a)
     elif isinstance(a, (np.ndarray, np.generic)) and a.dtype.kind in "OSUMm":
-        _raise_not_numeric(a, a.dtype)
+        raise dtypes.not_an_array_type(a, a.dtype)
     weak = dtype is None and dtypes.is_weakly_typed(a)
     if dtype is None:
         dtype = dtypes.dtype(a) if not hasattr(a, "dtype") else \

@@ -248,12 +248,12 @@ def _has_inf(dtype: DTypeLike) -> bool:
         return bool(np.isinf(np.asarray(np.inf).astype(dtype).astype(np.float32)))
 
 
-def _reduce_max(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+def largest(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
     return (lax.pmax(x, (*names, *axes)) if names
             else lax.reduce_max_p.bind(x, axes=axes, out_sharding=None))
 
 
-def _reduce_min(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+def _least(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
     return (lax.pmin(x, (*names, *axes)) if names
             else lax.reduce_min_p.bind(x, axes=axes, out_sharding=None))
 
@@ -298,7 +298,7 @@ def max(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
     >>> jax.numpy.max(jax.numpy.array([[1, 5], [7, 2]]), axis=0).tolist()
     [7, 5]
     """
-    return _extremum("max", _reduce_max, lowest, lax.max, a, axis, out, keepdims, initial, where)
+    return _extremum("max", largest, lowest, lax.max, a, axis, out, keepdims, initial, where)
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
@@ -311,7 +311,7 @@ def min(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
     >>> jax.numpy.min(jax.numpy.array([[1, 5], [7, 2]]), axis=0).tolist()
     [1, 2]
     """
-    return _extremum("min", _reduce_min, highest, lax.min, a, axis, out, keepdims, initial, where)
+    return _extremum("min", _least, highest, lax.min, a, axis, out, keepdims, initial, where)
 
 
 _reduction = numpy_function(static_argnames=("axis", "keepdims"))
@@ -334,8 +334,8 @@ def minmax(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
     (1, 3)
     """
     no_out("minmax", out)
-    return (_extremum("min", _reduce_min, highest, lax.min, a, axis, out, keepdims, initial, where),
-            _extremum("max", _reduce_max, lowest, lax.max, a, axis, out, keepdims, initial, where))
+    return (_extremum("min", _least, highest, lax.min, a, axis, out, keepdims, initial, where),
+            _extremum("max", largest, lowest, lax.max, a, axis, out, keepdims, initial, where))
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
@@ -350,8 +350,8 @@ def ptp(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
     no_out("ptp", out)
     a = numbers("ptp", a)
     return lax.sub(
-        _extremum("max", _reduce_max, lowest, lax.max, a, axis, None, keepdims, None, None),
-        _extremum("min", _reduce_min, highest, lax.min, a, axis, None, keepdims, None, None))
+        _extremum("max", largest, lowest, lax.max, a, axis, None, keepdims, None, None),
+        _extremum("min", _least, highest, lax.min, a, axis, None, keepdims, None, None))
 
 
 # -- logic and counts ------------------------------------------------------------------------------

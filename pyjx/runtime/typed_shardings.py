@@ -229,8 +229,7 @@ def types_as_constraints(closed: ClosedJaxpr) -> ClosedJaxpr:
 
     The passes and the lowering know nothing of shardings in types, then.
     """
-    jaxpr = _rewritten(closed.jaxpr)
-    return closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
+    return closed.with_jaxpr(_rewritten(closed.jaxpr))
 
 
 def _rewritten(jaxpr: Jaxpr) -> Jaxpr:

@@ -108,9 +108,7 @@ def _outlined(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr],
             eqns = [_shared(e, calls, done) if id(e) in inside else e for e in jaxpr.eqns]
             if any(map(is_not, eqns, jaxpr.eqns)):
                 jaxpr = jaxpr.replace(eqns=eqns)
-        jaxpr = outline_jaxpr(jaxpr, 0)
-        found = closed if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)
-        done[closed] = found
+        found = done[closed] = closed.with_jaxpr(outline_jaxpr(jaxpr, 0))
     return found
 
 

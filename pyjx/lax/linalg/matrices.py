@@ -175,18 +175,19 @@ def identity_like(x: ArrayLike, shape: tuple[int, ...] | None = None) -> Any:
 
 def lower_triangle(x: ArrayLike, offset: int = 0) -> Any:
     """`x` with zeros above the diagonal with the given offset."""
-    shape = get_aval(x).shape
-    rows = _positions(shape, -2)
-    rows = lax.add(rows, np.int32(offset)) if offset else rows
-    return lax.select(lax.ge(rows, _positions(shape, -1)), x, lax.full_like(x, 0))
+    return _kept(lax.ge, x, offset)
 
 
 def upper_triangle(x: ArrayLike, offset: int = 0) -> Any:
     """`x` with zeros below the diagonal with the given offset."""
+    return _kept(lax.le, x, offset)
+
+
+def _kept(compare: Callable[..., Any], x: ArrayLike, offset: int) -> Any:
     shape = get_aval(x).shape
     rows = _positions(shape, -2)
     rows = lax.add(rows, np.int32(offset)) if offset else rows
-    return lax.select(lax.le(rows, _positions(shape, -1)), x, lax.full_like(x, 0))
+    return lax.select(compare(rows, _positions(shape, -1)), x, lax.full_like(x, 0))
 
 
 def half_lower_triangle(x: ArrayLike) -> Any:
