@@ -37,15 +37,7 @@ from pyjx.lax.elementwise import (
     sub,
 )
 from pyjx.lax.loops import while_loop
-from pyjx.lax.special import (
-    any_of,
-    constant,
-    digamma,
-    erfc,
-    lgamma,
-    no_derivative,
-    where,
-)
+from pyjx.lax.special import any_of, constant, digamma, erfc, lgamma, no_derivative, where
 from pyjx.lax.transcendental import exp, log, log1p, sqrt
 
 MAX_ITERATIONS = 10_000
