@@ -285,13 +285,17 @@ _CURES = {
 }
 
 
-def cure_for(tracer: Any, passed: str = "Python's number or a tuple of such") -> str:
+def cure_for(tracer: Any, passed: str = "Python's number or a tuple of such",
+             of_argument: str | None = None) -> str:
     """What is in the place of a value that Python asks a tracer for, by the innermost
-    transformation that made it; `passed` is what a static argument may be."""
+    transformation that made it; `passed` is what a static argument may be, and `of_argument` what
+    is said where the value depends on one that may be."""
     origin = _origin(tracer)
     makers = ["".join(found) for found in _MAKER.findall(origin)]
     if makers[-1:] == ["jit"] and "depends on the value" not in origin:
         return "Make it of NumPy's arrays, whose values Python has."
+    if makers[-1:] == ["jit"] and of_argument is not None:
+        return of_argument
     if makers[-1:] == ["jit"] and "came from the operation" in origin:  # of arrays, mostly
         return ("Compute with it by jax.numpy, show it by jax.debug.print, or return it. If it is "
                 f"made of an argument that takes few values, mark that as static (static_argnums "

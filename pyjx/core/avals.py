@@ -130,10 +130,8 @@ def _traced_dimension(shape: Any) -> str:
     """A hint for shapes that are computed from traced values."""
     for d in shape if isinstance(shape, (tuple, list)) else (shape,):
         if hasattr(d, "_origin_msg"):
-            cure = cure_for(d)
-            if "static_argnums" in cure:
-                cure = ("If using `jit`, try using `static_argnums` or applying `jit` to smaller "
-                        "subfunctions.")
+            cure = cure_for(d, of_argument="If using `jit`, try using `static_argnums` or applying "
+                            "`jit` to smaller subfunctions.")
             return f"\n{cure}{d._origin_msg()}"
     return ""
 
