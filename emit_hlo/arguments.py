@@ -192,8 +192,7 @@ def parse(argv: Sequence[str]) -> Options | str:
 
 def _one_of(option: str, value: str | None, choices: Iterable[str]) -> None:
     if value is not None and value not in choices:
-        raise UsageError(f"{option} {value}: there is no {value!r}"
-                         f"{instead_of(value, choices)}")
+        raise UsageError(f"{option} {value}: there is no {value!r}{instead_of(value, choices)}")
 
 
 def _read_words(options: Any) -> None:

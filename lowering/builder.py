@@ -148,8 +148,7 @@ class Block:
         name = self._constants.get(key)
         if name is None:
             name = self._constants[key] = self.line(
-                f"stablehlo.constant dense<{text}> : {tensor_type(aval)}"
-            )
+                f"stablehlo.constant dense<{text}> : {tensor_type(aval)}")
         return name
 
     def literal(self, literal: Literal) -> str:
@@ -182,16 +181,14 @@ class Block:
                   out_aval: ShapedArray | AbstractRef, dims: Sequence[int]) -> str:
         return self.line(
             f"stablehlo.broadcast_in_dim {operand}, dims = [{', '.join(map(str, dims))}] : "
-            f"({tensor_type(in_aval)}) -> {tensor_type(out_aval)}"
-        )
+            f"({tensor_type(in_aval)}) -> {tensor_type(out_aval)}")
 
     def convert(self, operand: str, in_aval: ShapedArray | AbstractRef,
                 out_aval: ShapedArray | AbstractRef) -> str:
         if in_aval.dtype == out_aval.dtype:
             return operand
         return self.line(
-            f"stablehlo.convert {operand} : ({tensor_type(in_aval)}) -> {tensor_type(out_aval)}"
-        )
+            f"stablehlo.convert {operand} : ({tensor_type(in_aval)}) -> {tensor_type(out_aval)}")
 
     def in_bytes(self, xs: Sequence[str], avals: Sequence[Any]) -> tuple[list[str], list[Any]]:
         """Operands that are only moved or compared, with 2-bit integers as int8: XLA's compiler
@@ -222,16 +219,14 @@ class Block:
         pred_type = tensor_type(ShapedArray(aval.shape, np.bool_))
         return self.line(
             f"stablehlo.select {predicate}, {on_true}, {on_false} : "
-            f"{pred_type}, {tensor_type(aval)}"
-        )
+            f"{pred_type}, {tensor_type(aval)}")
 
     def call(self, function: str, operands: Sequence[str], in_avals: Sequence[Any],
              out_avals: Sequence[Any], attributes: str = "") -> list[str]:
         """Call a function of the module."""
         text = (
             f"func.call @{function}({', '.join(operands)}){attributes} : "
-            f"({tensor_types(in_avals)}) -> ({tensor_types(out_avals)})"
-        )
+            f"({tensor_types(in_avals)}) -> ({tensor_types(out_avals)})")
         return self.multi(text, len(out_avals))
 
     def custom_call(

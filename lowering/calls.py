@@ -32,8 +32,7 @@ def _jit(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     if inline is Inline.JAX_LATE:  # one with constants: the others are in place already
         return write_in_place(b, closed, operands)
     attributes = _XLA_INLINES.get(inline, "") if inline else ""
-    return call_closed(b, closed, name, operands, scope=Scope("", function),
-                       attributes=attributes)
+    return call_closed(b, closed, name, operands, scope=Scope("", function), attributes=attributes)
 
 
 _XLA_INLINES: dict[Any, str] = {

@@ -45,8 +45,7 @@ def _attribute(lhs: str, rhs: str, acc: str, counts: tuple[int, int, int], impre
         f"<lhs_precision_type = {lhs}, rhs_precision_type = {rhs}, accumulation_type = {acc}, "
         f"lhs_component_count = {counts[0]}, rhs_component_count = {counts[1]}, "
         f"num_primitive_operations = {counts[2]}, "
-        f"allow_imprecise_accumulation = {str(imprecise).lower()}>"
-    )
+        f"allow_imprecise_accumulation = {str(imprecise).lower()}>")
 
 
 def _of_preset(preset: Any, lhs: Any, rhs: Any, out: Any) -> _Algorithm | None:
@@ -121,6 +120,5 @@ def _dot_general(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
     name = b.line(
         f"stablehlo.dot_general {lhs}, {rhs},{batch} contracting_dims = {int_list(lc)} x "
         f"{int_list(rc)}, precision = {precision_config(params['precision'])}{attribute} : "
-        f"({tensor_type(lhs_aval)}, {tensor_type(rhs_aval)}) -> {tensor_type(result)}"
-    )
+        f"({tensor_type(lhs_aval)}, {tensor_type(rhs_aval)}) -> {tensor_type(result)}")
     return b.convert(name, result, out)

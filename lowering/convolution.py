@@ -60,8 +60,7 @@ def _real(b: Block, p: dict[str, Any], lhs: str, rhs: str, x: ShapedArray, y: Sh
         f"{_names(dn.rhs_spec, 'o', 'i')}->{_names(dn.out_spec, 'b', 'f')}, window = {{{window}}} "
         f"{{batch_group_count = {p['batch_group_count']} : i64, "
         f"feature_group_count = {p['feature_group_count']} : i64, precision_config = [{config}]}} :"
-        f" ({tensor_type(x)}, {tensor_type(y)}) -> {tensor_type(out)}"
-    )
+        f" ({tensor_type(x)}, {tensor_type(y)}) -> {tensor_type(out)}")
 
 
 def _with_space(b: Block, p: dict[str, Any], lhs: str, rhs: str, x: ShapedArray, y: ShapedArray,

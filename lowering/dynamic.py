@@ -146,8 +146,7 @@ class DynamicBlock(Block):
         key = "size", n
         name = self._constants.get(key)
         if name is None:
-            name = self._constants[key] = super().line(
-                f"stablehlo.constant dense<{n}> : {SIZE}")
+            name = self._constants[key] = super().line(f"stablehlo.constant dense<{n}> : {SIZE}")
         return name
 
     def vector(self, dims: Sequence[Any]) -> str:

@@ -52,8 +52,7 @@ def result_accuracy(accuracy: Any) -> str:
     mode = getattr(accuracy, "name", "TOLERANCE")
     bounds = ""
     if mode == "TOLERANCE":
-        bounds = (f"atol = {accuracy.atol:e}, rtol = {accuracy.rtol:e}, "
-                  f"ulps = {accuracy.ulps}, ")
+        bounds = f"atol = {accuracy.atol:e}, rtol = {accuracy.rtol:e}, ulps = {accuracy.ulps}, "
     return (f" {{result_accuracy = #stablehlo.result_accuracy<{bounds}"
             f"mode = #stablehlo.result_accuracy_mode<{mode}>>}}")
 
@@ -351,9 +350,7 @@ def _convert(b: Block, eqn: JaxprEqn, x: str) -> str:
 @rule("reduce_precision")
 def _reduce_precision(b: Block, eqn: JaxprEqn, x: str) -> str:
     bits = f"e{eqn.params['exponent_bits']}m{eqn.params['mantissa_bits']}"
-    return b.line(
-        f"stablehlo.reduce_precision {x}, format = {bits} : {tensor_type(out_aval(eqn))}"
-    )
+    return b.line(f"stablehlo.reduce_precision {x}, format = {bits} : {tensor_type(out_aval(eqn))}")
 
 
 @rule("copy", "stop_gradient")
@@ -369,5 +366,4 @@ def _tie(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
 @rule("optimization_barrier")
 def _optimization_barrier(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     types = ", ".join([tensor_type(a) for a in in_avals(eqn)])
-    return b.multi(f"stablehlo.optimization_barrier {', '.join(operands)} : {types}",
-                   len(operands))
+    return b.multi(f"stablehlo.optimization_barrier {', '.join(operands)} : {types}", len(operands))

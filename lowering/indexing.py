@@ -92,15 +92,13 @@ def _gather(b: Block, eqn: JaxprEqn, x: str, indices: str) -> str:
         + _attribute("operand_batching_dims", batching)
         + _attribute("start_indices_batching_dims", indices_batching)
         + _attribute("start_index_map", index_map)
-        + f"index_vector_dim = {indices_aval.ndim - 1}"
-    )
+        + f"index_vector_dim = {indices_aval.ndim - 1}")
     result = b.line(
         f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = '
         f"#stablehlo.gather<{numbers}>, "
         f"indices_are_sorted = {_flag(params['indices_are_sorted'])}, "
         f"slice_sizes = {i64_array(params['slice_sizes'])}}}> : "
-        f"({tensor_types((aval, indices_aval))}) -> {tensor_type(out)}"
-    )
+        f"({tensor_types((aval, indices_aval))}) -> {tensor_type(out)}")
     if params["mode"].name not in ("FILL_OR_DROP", "ONE_HOT") or not index_map:
         return result
     last = [aval.shape[a] - params["slice_sizes"][a] for a in index_map]
@@ -135,14 +133,12 @@ def _scatter(b: Block, eqn: JaxprEqn, x: str, indices: str, updates: str) -> str
         + _attribute("input_batching_dims", batching)
         + _attribute("scatter_indices_batching_dims", indices_batching)
         + _attribute("scatter_dims_to_operand_dims", index_map)
-        + f"index_vector_dim = {indices_aval.ndim - 1}"
-    )
+        + f"index_vector_dim = {indices_aval.ndim - 1}")
     head = (
         f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{'
         f"indices_are_sorted = {_flag(params['indices_are_sorted'])}, "
         f"scatter_dimension_numbers = #stablehlo.scatter<{numbers}>, "
-        f"unique_indices = {_flag(params['unique_indices'])}}}>"
-    )
+        f"unique_indices = {_flag(params['unique_indices'])}}}>")
     tail = f": ({tensor_types((aval, indices_aval, updates_aval))}) -> {tensor_type(aval)}"
     scalar = ShapedArray((), aval.dtype)
 

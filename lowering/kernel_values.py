@@ -352,8 +352,7 @@ def _dot(k: Kernel, eqn: JaxprEqn, x: str, y: str) -> Any:
                f"{wide} -> {wide}")
     if total == out.dtype:
         return x
-    return k.line(f"arith.{'truncf' if is_float(out) else 'trunci'} {x} : {wide} to "
-                  f"{type_of(out)}")
+    return k.line(f"arith.{'truncf' if is_float(out) else 'trunci'} {x} : {wide} to {type_of(out)}")
 
 
 # -- control flow ----------------------------------------------------------------------------------

@@ -182,8 +182,7 @@ class Kernel:
         if tuple(old) == tuple(new):
             return x
         if not old:
-            return self.line(
-                f"vector.broadcast {x} : {_element(dtype)} to {vector_of(new, dtype)}")
+            return self.line(f"vector.broadcast {x} : {_element(dtype)} to {vector_of(new, dtype)}")
         if not new:
             at = ", ".join(["0"] * len(old))
             word = Words(INT, FLOAT).of(dtype)
@@ -348,8 +347,7 @@ class Kernel:
         x = self.line(f"arith.select {x}, {self.constant(1, FLOAT, shape)}, "
                       f"{self.constant(0, FLOAT, shape)} : {vector_of(shape, np.dtype(bool))}, "
                       f"{vector_of(shape, FLOAT)}")
-        return self.line(
-            f"arith.fptosi {x} : {vector_of(shape, FLOAT)} to {vector_of(shape, INT)}")
+        return self.line(f"arith.fptosi {x} : {vector_of(shape, FLOAT)} to {vector_of(shape, INT)}")
 
     def in_words(self, rule: Emit, eqn: JaxprEqn, operands: list[str], words: Words) -> Any:
         """An equation whose narrow numbers are computed in words of 32 bits. Results that are

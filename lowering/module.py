@@ -243,13 +243,11 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
             shape = eqn.outvars[0].aval.shape
             out = rule.emit(b, eqn, *[
                 env[v] if type(v) is Var and v.aval.shape == shape else b.widened(v, env, shape)
-                for v in eqn.invars
-            ])
+                for v in eqn.invars])
         else:
             out = rule.emit(b, eqn, *[
                 b.literal(v) if type(v) is Literal else env[v]  # type: ignore[index]
-                for v in eqn.invars
-            ])
+                for v in eqn.invars])
         if type(out) is str:
             env[eqn.outvars[0]] = out
         else:
@@ -257,8 +255,7 @@ def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
         marks.append((start, len(lines), eqn, scope))
     return [
         b.literal(v) if type(v) is Literal else env[v]  # type: ignore[index]
-        for v in jaxpr.outvars
-    ]
+        for v in jaxpr.outvars]
 
 
 def _where_else(name: str, platform: str) -> str:

@@ -53,8 +53,7 @@ class _Part:
         if any([e is not None and e[2] != 1 for e in step]):
             raise NotImplementedError("pallas_call for TPU: a part of a part of a reference has no "
                                       "strides in a kernel.")
-        starts = [next(given) if e is None or e[0] is None else
-                  k.constant(e[0], INT) for e in step]
+        starts = [next(given) if e is None or e[0] is None else k.constant(e[0], INT) for e in step]
         cut = self.aval.with_shape(tuple([1 if e is None else e[1] for e in step]))
         self.ref = k.line(f"tpu.memref_slice {self.ref}[{', '.join(starts)}] : "
                           f"{type_of(self.aval)} -> {type_of(cut)}")

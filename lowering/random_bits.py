@@ -96,8 +96,7 @@ def _rng_bit_generator(b: Block, eqn: JaxprEqn, key: str) -> list[str]:
         key = cast("bitcast_convert", cast("reshape", key, key_aval, pairs), pairs, state)
     new, bits = b.multi(
         f"stablehlo.rng_bit_generator {key}, algorithm = {_ALGORITHMS[eqn.params['algorithm']]} : "
-        f"({tensor_type(state)}) -> ({tensor_type(state)}, {tensor_type(out)})", 2
-    )
+        f"({tensor_type(state)}) -> ({tensor_type(state)}, {tensor_type(out)})", 2)
     if narrow:
         new = cast("reshape", cast("bitcast_convert", new, state, pairs), pairs, key_aval)
     return [new, bits]

@@ -39,8 +39,7 @@ def reduce_to(b: Block, op: str, x: str, aval: ShapedArray, init: Any, axes: Seq
     return b.line(
         f"stablehlo.reduce({x} init: {start}) applies {op} across dimensions = "
         f"{int_list(axes)} : ({tensor_type(aval)}, {tensor_type(scalar)}) -> "
-        f"{tensor_type(ShapedArray(shape, aval.dtype))}"
-    )
+        f"{tensor_type(ShapedArray(shape, aval.dtype))}")
 
 
 def _all_ones(dtype: Any) -> Any:
@@ -447,8 +446,7 @@ def _linear_recurrence_on_cpu(b: Block, eqn: JaxprEqn, factor: str, x: str) -> s
 @rule("linear_recurrence")
 def _linear_recurrence(b: Block, eqn: JaxprEqn, factor: str, x: str) -> str:
     def combine(left: Sequence[str], right: Sequence[str], of: ShapedArray) -> list[str]:
-        return [b.binary("stablehlo.multiply", left[0], right[0], of),
-                _step(b, left[1], right, of)]
+        return [b.binary("stablehlo.multiply", left[0], right[0], of), _step(b, left[1], right, of)]
 
     return _doubling(b, eqn, [factor, x], [1, 0], combine)
 

@@ -35,8 +35,7 @@ def slice_(b: Block, x: str, aval: ShapedArray, starts: Sequence[int], limits: S
              for start, limit, step in zip(starts, limits, strides, strict=True)]
     ranges = ", ".join([
         f"{start}:{limit}" if step == 1 else f"{start}:{limit}:{step}"
-        for start, limit, step in zip(starts, limits, strides, strict=True)
-    ])
+        for start, limit, step in zip(starts, limits, strides, strict=True)])
     out = ShapedArray(sizes, aval.dtype)
     return b.line(f"stablehlo.slice {x} [{ranges}] : ({tensor_type(aval)}) -> {tensor_type(out)}")
 
@@ -227,8 +226,7 @@ def _written(b: Block, x: str, aval: ShapedArray, value: str, last: tuple[int, i
     low, _, inside = last
     axis = aval.ndim - 1
     at, scalar = ShapedArray(aval.shape[axis:], np.int32), ShapedArray((), aval.dtype)
-    places = b.binary("stablehlo.multiply", b.iota(at, 0),
-                      b.constant(inside + 1, at), at)
+    places = b.binary("stablehlo.multiply", b.iota(at, 0), b.constant(inside + 1, at), at)
     places = b.binary("stablehlo.add", places, b.constant(low, at), at)
     head = (f'"stablehlo.scatter"({b.broadcast(value, scalar, out, ())}, {places}, {x}) <{{'
             "indices_are_sorted = true, scatter_dimension_numbers = #stablehlo.scatter<"
@@ -244,9 +242,7 @@ def _bitcast_convert_type(b: Block, eqn: JaxprEqn, x: str) -> str:
     aval, out = eqn.invars[0].aval, out_aval(eqn)
     if aval.dtype == out.dtype:
         return x
-    return b.line(
-        f"stablehlo.bitcast_convert {x} : ({tensor_type(aval)}) -> {tensor_type(out)}"
-    )
+    return b.line(f"stablehlo.bitcast_convert {x} : ({tensor_type(aval)}) -> {tensor_type(out)}")
 
 
 @rule("iota")
@@ -268,8 +264,7 @@ def _dynamic_slice(b: Block, eqn: JaxprEqn, x: str, *starts: str) -> str:
     return b.line(
         f"stablehlo.dynamic_slice {', '.join((x, *starts))}, "
         f"sizes = {int_list(eqn.params['slice_sizes'])} : ({tensor_types(in_avals(eqn))}) -> "
-        f"{tensor_type(out_aval(eqn))}"
-    )
+        f"{tensor_type(out_aval(eqn))}")
 
 
 @rule("dynamic_update_slice")
@@ -278,8 +273,7 @@ def _dynamic_update_slice(b: Block, eqn: JaxprEqn, x: str, update: str, *starts:
         return update
     return b.line(
         f"stablehlo.dynamic_update_slice {', '.join((x, update, *starts))} : "
-        f"({tensor_types(in_avals(eqn))}) -> {tensor_type(out_aval(eqn))}"
-    )
+        f"({tensor_types(in_avals(eqn))}) -> {tensor_type(out_aval(eqn))}")
 
 
 @rule("dim_as_value")

@@ -147,8 +147,7 @@ def _take(b: Block, x: str, order: str, aval: ShapedArray, axis: int) -> str:
         f"collapsed_slice_dims = [{axis}], {batching}start_index_map = [{axis}], "
         f"index_vector_dim = {aval.ndim}>, indices_are_sorted = false, "
         f"slice_sizes = array<i64: {sizes}>}}> : ({tensor_type(aval)}, {tensor_type(places)}) -> "
-        f"{tensor_type(aval)}"
-    )
+        f"{tensor_type(aval)}")
 
 
 # -- any keys --------------------------------------------------------------------------------------

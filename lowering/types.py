@@ -77,8 +77,7 @@ def _check_size(aval: ShapedArray) -> None:
     if n_bytes > _MOST_BYTES:
         raise RuntimeError(
             f"INVALID_ARGUMENT: overflow in static extent product: dimensions={list(aval.shape)}. "
-            f"An array of type {aval.str_short()} has more than 2**56 bytes; make an axis smaller."
-        )
+            f"An array of type {aval.str_short()} has more than 2**56 bytes; make an axis smaller.")
 
 
 def tensor_types(avals: Any) -> str:

@@ -168,8 +168,7 @@ def _arguments(address: str | None, count: int | None, index: int | None,
     for name, what, value in (("process_id", "a nonnegative", index),
                               ("num_processes", "a positive", count)):
         if not isinstance(value, int):
-            raise TypeError(f"{name} must be {what} int. Got {name}={value} of type "
-                            f"{type(value)}.")
+            raise TypeError(f"{name} must be {what} int. Got {name}={value} of type {type(value)}.")
     if not 0 <= index < count:
         raise ValueError("process_id and num_processes must be nonnegative, with process_id < "
                          f"num_processes. Got process_id={index}, num_processes={count}.")

@@ -254,8 +254,7 @@ def escaped_tracer_error(tracer: Any, details: str = "") -> UnexpectedTracerErro
             f"allowing for a reference to an intermediate value with type {_type(tracer)} wrapped "
             f"in a {type(tracer).__name__} to escape the scope of the transformation.",
             details or _origin(tracer), _OF_LEAKS,
-        )
-    )
+        ))
 
 
 def _type(tracer: Any) -> str:

@@ -495,8 +495,7 @@ def mlir_bindings() -> MlirBindings:
 
 def has_submodule(name: str) -> bool:
     """Whether jaxlib has a module of this name; nothing is imported."""
-    return os.path.exists(os.path.join(os.path.dirname(jaxlib.__file__),
-                                       *name.split(".")) + ".py")
+    return os.path.exists(os.path.join(os.path.dirname(jaxlib.__file__), *name.split(".")) + ".py")
 
 
 def submodule(name: str) -> Any:

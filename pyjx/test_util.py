@@ -145,8 +145,7 @@ def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int,
             if mode not in modes:
                 continue
             message = f"{name} of {what}" if what else name
-            (check_vjp if mode == "rev" else check_jvp)(
-                f, pushed, args, **options, err_msg=message)
+            (check_vjp if mode == "rev" else check_jvp)(f, pushed, args, **options, err_msg=message)
             if order > 1 and mode == "rev":
                 check(partial(_pulled, f), args, order - 1, message)
             elif order > 1:

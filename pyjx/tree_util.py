@@ -310,8 +310,7 @@ def is_tree_node(typ: type) -> bool:
     >>> tree_util.is_tree_node(list), tree_util.is_tree_node(int)
     (True, False)
     """
-    return isinstance(typ, type) and bool(
-        jaxlib_pytrees.is_node(default_registry, typ))
+    return isinstance(typ, type) and bool(jaxlib_pytrees.is_node(default_registry, typ))
 
 
 def flatten_one_level(tree: PyTree) -> tuple[Iterable[Any], Hashable]:

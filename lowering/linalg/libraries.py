@@ -137,8 +137,7 @@ def _geqrf(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
 def _geqp3(b: Block, eqn: JaxprEqn, x: str, free: str) -> list[str]:
     packed, order, taus = out_avals(eqn)
     if not packed.size:
-        return [x, b.iota(order, order.ndim - 1),
-                b.constant(0, taus)]
+        return [x, b.iota(order, order.ndim - 1), b.constant(0, taus)]
     config, wanted = {}, eqn.params["use_magma"]
     if b.module.platform in GPUS:
         config["magma"] = "auto" if wanted is None else "on" if wanted else "off"

@@ -134,8 +134,7 @@ def flags() -> Section:
     """Flags that differ from their default, and variables of the environment that matter."""
     found: Section = {
         name: repr(state.value) for name, state in states.items()
-        if state.value != state.default
-    }
+        if state.value != state.default}
     known = {state.environ for state in states.values()}
     for name in sorted(os.environ):
         if name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS", alias.VARIABLE) or name.startswith(

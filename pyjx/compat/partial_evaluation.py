@@ -151,8 +151,7 @@ def trace_to_jaxpr_nounits(fun: Callable[..., Any], pvals: Sequence[PartialVal],
     invars = [Var(p.get_aval()) for p in pvals if not p.is_known()]
     unknown = iter(invars)
     with new_level(trace):
-        args = [p.get_known() if p.is_known() else JaxprTracer(trace, next(unknown))
-                for p in pvals]
+        args = [p.get_known() if p.is_known() else JaxprTracer(trace, next(unknown)) for p in pvals]
         outs = list(getattr(fun, "call_wrapped", fun)(*args))
         wanted = [instantiate] * len(outs) if isinstance(instantiate, bool) else instantiate
         results: list[PartialVal] = []
@@ -502,6 +501,5 @@ def batch_jaxpr_axes(closed_jaxpr: ClosedJaxpr, axis_data: Any, in_axes: Sequenc
         places[:] = wanted
         return [match_axis(x, d, w, axis) for x, d, w in zip(outs, dims, wanted, strict=True)]
 
-    avals = [batched_aval(a, d, axis)
-             for a, d in zip(closed_jaxpr.in_avals, in_axes, strict=True)]
+    avals = [batched_aval(a, d, axis) for a, d in zip(closed_jaxpr.in_avals, in_axes, strict=True)]
     return trace_to_jaxpr(run, avals), places

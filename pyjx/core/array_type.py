@@ -35,9 +35,7 @@ def _make_array_class() -> Any:
 Array = _make_array_class()
 
 # What functions of arrays take, and what names a dtype.
-ArrayLike: TypeAlias = (
-    Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
-)
+ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 KeyLike: TypeAlias = Array | np.ndarray  # of random numbers: a key, or its data
 
 

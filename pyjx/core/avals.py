@@ -737,8 +737,7 @@ def get_aval(x: Any) -> ShapedArray:
     if hasattr(x, "mask") and hasattr(x, "filled"):
         raise ValueError(
             "numpy masked arrays are not supported as direct inputs to JAX functions. Use "
-            "arr.filled() to convert the value to a standard numpy array."
-        )
+            "arr.filled() to convert the value to a standard numpy array.")
     for cls in type(x).__mro__:
         maker = aval_makers.get(cls)
         if maker is not None:
@@ -747,8 +746,7 @@ def get_aval(x: Any) -> ShapedArray:
         raise ValueError(
             "Triggering __jax_array__() during abstractification is no longer supported: "
             f"{shortened(x)} is of type {type(x)}. Make it an array with jnp.asarray, or its class "
-            "a pytree with jax.tree_util.register_pytree_node."
-        )
+            "a pytree with jax.tree_util.register_pytree_node.")
     raise TypeError(f"Argument {shortened(x)} of type {type(x)} is not a valid JAX type. {cure(x)}")
 
 
@@ -761,8 +759,7 @@ def is_valid_value(x: Any) -> bool:
         kind in aval_makers
         or kind in own_makers
         or isinstance(getattr(x, "aval", None), AbstractValue)
-        or any(cls in aval_makers for cls in kind.__mro__)
-    )
+        or any(cls in aval_makers for cls in kind.__mro__))
 
 
 def _of_numpy(x: Any) -> ShapedArray:

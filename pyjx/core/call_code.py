@@ -230,8 +230,7 @@ def _given_to(parameters: Mapping[str, Parameter], frame: FrameType
     it, else what its frame still tells, without what is the default. `UNKNOWN` stands for what its
     body has stored to since."""
     known, changed = frame.f_locals, changed_names(frame)
-    read = None if frame.f_back is None else arguments_at(
-        frame.f_back, frame.f_back.f_lasti)
+    read = None if frame.f_back is None else arguments_at(frame.f_back, frame.f_back.f_lasti)
     if read is not None:
         try:
             given = Signature([*parameters.values()]).bind(*read[0], **read[1]).arguments

@@ -48,8 +48,7 @@ def _check_eqn(jaxpr: Jaxpr, eqn: JaxprEqn, bound: set[Var]) -> None:
     outs = expected if eqn.primitive.multiple_results else [expected]
     if len(outs) != len(eqn.outvars):
         raise JaxprTypeError(
-            f"{eqn.primitive} gives {len(outs)} results, {len(eqn.outvars)} are bound {where}."
-        )
+            f"{eqn.primitive} gives {len(outs)} results, {len(eqn.outvars)} are bound {where}.")
     for v, aval in zip(eqn.outvars, outs, strict=True):
         if not _same_type(v.aval, aval):
             raise JaxprTypeError(f"{v} is of type {v.aval}, expected {aval}, {where}.")
@@ -57,8 +56,7 @@ def _check_eqn(jaxpr: Jaxpr, eqn: JaxprEqn, bound: set[Var]) -> None:
             _bind(v, bound, where)
     if not eqn.effects <= jaxpr.effects:
         raise JaxprTypeError(
-            f"Effects {set(eqn.effects - jaxpr.effects)} are not among the jaxpr's, {where}."
-        )
+            f"Effects {set(eqn.effects - jaxpr.effects)} are not among the jaxpr's, {where}.")
     for sub in subjaxprs(eqn):
         check_jaxpr(sub)
     if eqn.primitive.holder.check is not None:

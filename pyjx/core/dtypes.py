@@ -614,8 +614,7 @@ def promote_types(a: Any, b: Any) -> np.dtype[Any]:
     >>> promote_types("int32", "float16")
     dtype('float16')
     """
-    nodes = tuple([x if isinstance(x, type) and x in _weak_types else np.dtype(x)
-                   for x in (a, b)])
+    nodes = tuple([x if isinstance(x, type) and x in _weak_types else np.dtype(x) for x in (a, b)])
     return np.dtype(_join_as_narrow(nodes))
 
 

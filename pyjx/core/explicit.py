@@ -349,8 +349,7 @@ def mesh_of(avals: Sequence[Any]) -> AbstractMesh:
     Raises:
       ValueError: there are several.
     """
-    meshes = list(dict.fromkeys([s.mesh for a in avals
-                                 if (s := a.place.sharding) is not None]))
+    meshes = list(dict.fromkeys([s.mesh for a in avals if (s := a.place.sharding) is not None]))
     if len(meshes) > 1:
         raise ValueError(f"Mesh for all inputs should be equal. Got one mesh: {meshes[0]} and "
                          f"another mesh: {meshes[1]}")

@@ -96,8 +96,7 @@ def is_internal(file_name: str) -> bool:
     if internal is None:
         internal = any(
             file_name.startswith(path) if path.endswith(os.sep) else file_name == path
-            for path in excluded
-        )
+            for path in excluded)
         _is_internal_file[file_name] = internal
     return internal
 

@@ -134,8 +134,7 @@ def as_sizes(function: str, argument: str, value: Any) -> Shape:
         if n < 0:
             raise TypeError(
                 f"{function} {argument} must have every element be nonnegative, got "
-                f"{shortened(shape)}."
-            )
+                f"{shortened(shape)}.")
     return shape
 
 
@@ -152,8 +151,7 @@ def as_axis(function: str, argument: str, axis: Any, ndim: int) -> int:
     i = as_int(function, argument, axis)
     if not -ndim <= i < ndim:
         raise np.exceptions.AxisError(
-            f"{function}: {argument}: axis {axis} is out of bounds for array of dimension {ndim}"
-        )
+            f"{function}: {argument}: axis {axis} is out of bounds for array of dimension {ndim}")
     return i + ndim if i < 0 else i
 
 

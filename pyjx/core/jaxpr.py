@@ -152,8 +152,7 @@ class JaxprEqnContext:
         return (
             f"JaxprEqnContext(compute_type={self.compute_type}, "
             f"threefry_partitionable={self.threefry_partitionable}, "
-            f"xla_metadata={self.xla_metadata})"
-        )
+            f"xla_metadata={self.xla_metadata})")
 
 
 default_context = JaxprEqnContext()
@@ -225,8 +224,7 @@ class DebugInfo:
     def __repr__(self) -> str:
         return (
             f"DebugInfo(traced_for={self.traced_for!r}, func_src_info={self.func_src_info!r}, "
-            f"arg_names={self.arg_names}, result_paths={self.result_paths})"
-        )
+            f"arg_names={self.arg_names}, result_paths={self.result_paths})")
 
 
 no_debug_info = DebugInfo()
@@ -334,8 +332,7 @@ class ClosedJaxpr:
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
         if len(consts) != len(jaxpr.constvars):
             raise ValueError(
-                f"ClosedJaxpr: {len(consts)} constants for {len(jaxpr.constvars)} constvars"
-            )
+                f"ClosedJaxpr: {len(consts)} constants for {len(jaxpr.constvars)} constvars")
         self.jaxpr = jaxpr
         self.consts = list(consts)
         self.derived: dict[Any, Any] | None = None  # of core.derived

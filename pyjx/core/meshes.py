@@ -293,8 +293,7 @@ class Mesh(_Axes, ContextDecorator):
             raise ValueError(
                 "Mesh requires the ndim of its first argument (`devices`) to equal the length of "
                 f"its second argument (`axis_names`), but got devices.ndim == {devices.ndim} and "
-                f"len(axis_names) == {len(names)}."
-            )
+                f"len(axis_names) == {len(names)}.")
         if not names and devices.item() is None:  # as an empty array of objects is
             return empty_mesh()
         types = _types_of("Mesh", names, axis_types, AxisType.Auto)

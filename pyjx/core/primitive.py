@@ -250,8 +250,7 @@ class Primitive:
             if kind not in RULE_KINDS:
                 raise TypeError(
                     f"Primitive '{self.name}': there is no kind of rule named {kind!r}. The kinds "
-                    f"are {', '.join(RULE_KINDS)}."
-                )
+                    f"are {', '.join(RULE_KINDS)}.")
             if rule is None:
                 continue
             if not callable(rule):
@@ -320,8 +319,7 @@ class Primitive:
         if self.shape_rule is None:
             raise NotImplementedError(
                 f"Abstract evaluation for '{self.name}' not implemented. Give the primitive a rule "
-                "by `def_abstract_eval`."
-            )
+                "by `def_abstract_eval`.")
         if not ("sharding" in params or "out_sharding" in params
                 or any([a.place is not HERE for a in in_avals])):
             out = self.shape_rule(*in_avals, **params)

@@ -22,8 +22,7 @@ METHODS = ("addupdate", "bitcast", "get", "memory_space_cast", "reshape", "set",
 
 _BINARY = (
     "add and divmod floordiv ge gt le lshift lt matmul mod mul or pow radd rand rdivmod rfloordiv "
-    "rlshift rmatmul rmod rmul ror rpow rrshift rshift rsub rtruediv rxor sub truediv xor"
-)
+    "rlshift rmatmul rmod rmul ror rpow rrshift rshift rsub rtruediv rxor sub truediv xor")
 _UNARY = "abs array complex float index int invert neg pos round"
 
 

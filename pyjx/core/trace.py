@@ -235,8 +235,7 @@ class Tracer(_Array):
                 "Use a.any() or a.all()"
                 if self.aval.size else
                 "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
-                "that an array is not empty."
-            )
+                "that an array is not empty.")
         value = self.to_concrete_value()
         if value is None:
             raise errors.TracerBoolConversionError(self)

@@ -22,8 +22,7 @@ class UnfilteredStackTrace(Exception):
 
 
 _REMOVED_NOTE = (
-    "Frames inside the library are not shown; JAX_TRACEBACK_FILTERING=off brings them back."
-)
+    "Frames inside the library are not shown; JAX_TRACEBACK_FILTERING=off brings them back.")
 
 
 _put = BaseException.__setattr__  # classes of users' errors may refuse it, or do more

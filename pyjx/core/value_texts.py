@@ -110,8 +110,7 @@ def without_numbers(x: Any) -> str:
                 "or trace of a jitted function, or make an array, as jnp.zeros(x.shape, x.dtype).")
     made = {"M": "x.astype('int64')", "m": "x.astype('int64')", "O": "x.astype(float)"}.get(
         x.dtype.kind, "np.unique(x, return_inverse=True)[1]")
-    return (f"It is an array of dtype {x.dtype}, of shape {x.shape}. Make it one of numbers: "
-            f"{made}.")
+    return f"It is an array of dtype {x.dtype}, of shape {x.shape}. Make it one of numbers: {made}."
 
 
 def as_pytree(x: Any) -> str:

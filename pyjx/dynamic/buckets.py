@@ -130,8 +130,7 @@ class BucketUse(Record):
         bounds = ", ".join([f"{name} <= {n}" for name, n in self.bounds.items()])
         sizes, calls = [f"{n} {what}{'s' * (n != 1)}" for n, what in (
             (len(self.sizes), "size"), (self.calls, "call"))]
-        return (f"bucket {bounds}: {sizes}, {calls}, "
-                f"{self.padding:.0%} of its arguments padding")
+        return f"bucket {bounds}: {sizes}, {calls}, {self.padding:.0%} of its arguments padding"
 
 
 class Bucket:

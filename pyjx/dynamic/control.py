@@ -55,8 +55,7 @@ def _scan(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
         return alike(outs[:n_carry], body.in_avals[n_consts:n_consts + n_carry]), outs[n_carry:]
 
     if not isinstance(length, SymbolicDim):
-        last, ys = lax.scan(step, list(carry), arrays, length, params["reverse"],
-                            params["unroll"])
+        last, ys = lax.scan(step, list(carry), arrays, length, params["reverse"], params["unroll"])
         return [*last, *ys]
     n, room = p.size(length), p.room(length)
     stacked = [lax.full((room, *p.rooms(v.aval.shape)), 0, v.aval.dtype)

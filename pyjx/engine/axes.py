@@ -67,8 +67,7 @@ def _transpose_shape(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedA
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError(
             "transpose permutation isn't a permutation of operand dimensions, "
-            f"got permutation {permutation} for operand shape {x.shape}."
-        )
+            f"got permutation {permutation} for operand shape {x.shape}.")
     return x.update(shape=tuple([x.shape[i] for i in permutation]))
 
 
@@ -143,32 +142,27 @@ def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...]
     if len(broadcast_dimensions) != x.ndim:
         raise TypeError(
             "broadcast_in_dim broadcast_dimensions must have length equal to operand ndim; "
-            f"got broadcast_dimensions {broadcast_dimensions} for operand ndim {x.ndim}."
-        )
+            f"got broadcast_dimensions {broadcast_dimensions} for operand ndim {x.ndim}.")
     if len(shape) < x.ndim:
         raise TypeError(
             "broadcast_in_dim target broadcast shape must have equal or higher rank to the operand "
-            f"shape; got operand ndim {x.ndim} and target broadcast ndim {len(shape)}."
-        )
+            f"shape; got operand ndim {x.ndim} and target broadcast ndim {len(shape)}.")
     if any(not 0 <= d < len(shape) for d in broadcast_dimensions):
         raise TypeError(
             "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
-            f"{broadcast_dimensions} for operand ndim {x.ndim} and shape {shape}."
-        )
+            f"{broadcast_dimensions} for operand ndim {x.ndim} and shape {shape}.")
     if any(a >= b for a, b in pairwise(broadcast_dimensions)):
         raise TypeError(
             "broadcast_in_dim broadcast_dimensions must not contain duplicates and, as parameters "
             "of the primitive, be strictly increasing; "
-            f"got broadcast_dimensions {broadcast_dimensions}"
-        )
+            f"got broadcast_dimensions {broadcast_dimensions}")
     for i, d in enumerate(broadcast_dimensions):
         if x.shape[i] != shape[d] and x.shape[i] != 1:
             raise TypeError(
                 "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their "
                 "corresponding dimensions in the target broadcast shape; got operand of shape "
                 f"{x.shape}, target broadcast shape {shape}, "
-                f"broadcast_dimensions {broadcast_dimensions}"
-            )
+                f"broadcast_dimensions {broadcast_dimensions}")
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 
@@ -182,8 +176,7 @@ def _broadcast_transpose(ct: Tangent, x: Operand, *, shape: tuple[int, ...],
     out = reduce_sum(ct, sorted(new + stretched))
     if stretched:
         kept = tuple([i for i, n in enumerate(in_shape) if n == shape[broadcast_dimensions[i]]])
-        out = broadcast_in_dim(out, in_shape, kept,
-                               out_sharding=sharding_for(x.aval, get_aval(ct)))
+        out = broadcast_in_dim(out, in_shape, kept, out_sharding=sharding_for(x.aval, get_aval(ct)))
     return (out,)
 
 
@@ -256,8 +249,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
     if same and not isinstance(operand, np.ndarray) and not is_scalar_constant(operand):
         return operand
     return broadcast_in_dim_p.bind(
-        operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding
-    )
+        operand, shape=shape, broadcast_dimensions=dims, sharding=out_sharding)
 
 
 def broadcast_axis(x: ArrayLike, along: Axis | int, axis: int) -> Any:

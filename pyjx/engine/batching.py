@@ -41,8 +41,7 @@ class BatchTracer(Tracer):
         aval = get_aval(val)
         self._trace = trace
         example = _examples.get((aval, batch_dim))
-        self.aval = (example_aval(aval, batch_dim, trace.axis.size) if example is None
-                     else example)
+        self.aval = example_aval(aval, batch_dim, trace.axis.size) if example is None else example
         self.val = val
         self.batch_dim = batch_dim
 

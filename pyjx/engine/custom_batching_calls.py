@@ -129,8 +129,7 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, call: ClosedJaxpr
         if b and get_aval(x).shape[:1] != (size,):
             raise ValueError(
                 f"custom_vmap: the rule {rule.__name__} says that output {i} is batched: expected "
-                f"its first axis to be that of the {size} examples, got shape {get_aval(x).shape}."
-            )
+                f"its first axis to be that of the {size} examples, got shape {get_aval(x).shape}.")
     return outs, [0 if b else None for b in flags]
 
 
@@ -191,8 +190,7 @@ def _behind(dims: Dims, batched: Sequence[bool]) -> list[int | None]:
 def _raise_captured(rule: BatchingRule, how: str) -> NoReturn:
     raise ValueError(
         f"custom_vmap: the function of the rule {rule.__name__} closes over a value that {how}. "
-        "The rule does not get it: pass it as an argument."
-    )
+        "The rule does not get it: pass it as an argument.")
 
 
 # -- forward mode ----------------------------------------------------------------------------------

@@ -82,8 +82,7 @@ class CustomVJPException(UnexpectedTracerError):
             f"That isn't supported because the {rule} rule only specifies how to differentiate the "
             f"{kind} function with respect to explicit input parameters. Try passing the "
             f"closed-over value into the {kind} function as an argument, and adapting the {kind} "
-            f"{rules}."
-        )
+            f"{rules}.")
 
 
 def refuse_captured_tangents(primitive: Primitive, outs: Values) -> None:
@@ -135,8 +134,7 @@ class JVPTrace(Trace):
 
     def differentiates_refs(self, operands: tuple[Value, ...]) -> bool:
         """Whether references among the operands have tangents here."""
-        return any([is_ref(x) and isinstance(self.primal_and_tangent(x)[1], Box)
-                    for x in operands])
+        return any([is_ref(x) and isinstance(self.primal_and_tangent(x)[1], Box) for x in operands])
 
     def run_program(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
                     ) -> list[Any]:

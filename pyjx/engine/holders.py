@@ -558,8 +558,7 @@ class Holder(Holding):
 
         now = fixpoint(grow, needed[:n]) + ys if n else needed
         parts = parts_for(now)
-        results = [v if flag else Var(v.aval)
-                   for v, flag in zip(eqn.outvars, needed, strict=True)]
+        results = [v if flag else Var(v.aval) for v, flag in zip(eqn.outvars, needed, strict=True)]
         results, roles, n_carry = selected(results, now), selected(held.outs, now), sum(now[:n])
         # A component of the carry that is saved of each run is no result as it is.
         same = [{v: i for i, v in results_saved(

@@ -198,8 +198,7 @@ class LinearProgram:
                 backward_eqns(self.eqns, cts, replay)
         return [
             None if v is None else cts[v] if v in cts else Zero.cotangent_of(v.aval)
-            for v in self.invars
-        ]
+            for v in self.invars]
 
     def pruned(self) -> LinearProgram:
         """The program without the equations that no output depends on."""
@@ -246,8 +245,7 @@ class LinearProgram:
         eqns = [
             (primitive, [x if type(x) is LinearVar else f(x) for x in operands], results, params,
              source)
-            for primitive, operands, results, params, source in self.eqns
-        ]
+            for primitive, operands, results, params, source in self.eqns]
         outs = [x if type(x) is LinearVar or type(x) is Zero else f(x) for x in self.outs]
         return self._replaced(eqns, outs)
 
@@ -379,8 +377,7 @@ def linearize_flat(
             primal, tangent = forward.primal_and_tangent(out)
             outs.append(primal)
             program_outs.append(tangent if type(tangent) is Zero else trace.unwrap(tangent))
-        program_outs += [b.value if type(b.value) is Zero else trace.unwrap(b.value)
-                         for b in boxes]
+        program_outs += [b.value if type(b.value) is Zero else trace.unwrap(b.value) for b in boxes]
         if aux:
             aux[:] = [forward.primal_and_tangent(x)[0] if isinstance(x, Tracer) else x for x in aux]
     if configuration.check_tracer_leaks.value:

@@ -225,8 +225,7 @@ def with_stencils_kept(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _stencils_kept(jaxpr: Jaxpr) -> Jaxpr:
-    params = {id(e): map_jaxprs(e.params, with_stencils_kept, _stencils_kept)
-              for e in _open(jaxpr)}
+    params = {id(e): map_jaxprs(e.params, with_stencils_kept, _stencils_kept) for e in _open(jaxpr)}
     readers = _readers(jaxpr) if any([e.primitive.rearranges or e.primitive.is_call
                                     for e in jaxpr.eqns]) else {}
     work, behind = dict[Any, Work](), dict[Any, Any]()
@@ -333,8 +332,7 @@ def with_reads_first(closed: ClosedJaxpr, repeated: bool = False) -> ClosedJaxpr
 def _reads_first(jaxpr: Jaxpr, repeated: bool) -> Jaxpr:
     held = _open(jaxpr)
     eqns = [_with_reads_first_inside(e, repeated) for e in held]
-    inside = {id(old): new for old, new in zip(held, eqns, strict=True)
-              if new is not old}
+    inside = {id(old): new for old, new in zip(held, eqns, strict=True) if new is not old}
     if inside:
         jaxpr = jaxpr.replace(eqns=[inside.get(id(e), e) for e in jaxpr.eqns])
     if repeated:
@@ -383,8 +381,7 @@ def _with_barrier(jaxpr: Jaxpr, carried: Var) -> Jaxpr:
     behind: dict[Any, Var] = {}
     barrier = barrier_eqn([carried, *held], behind, updates[0].source_info)
     before = set(map(id, first))
-    rest = [e.replace(invars=replaced(e.invars, behind))
-            for e in jaxpr.eqns if id(e) not in before]
+    rest = [e.replace(invars=replaced(e.invars, behind)) for e in jaxpr.eqns if id(e) not in before]
     return jaxpr.replace(eqns=[*reversed(first), barrier, *rest],
                          outvars=replaced(jaxpr.outvars, behind))
 

@@ -25,8 +25,7 @@ from pyjx.engine.types import Params
 
 
 def _is_key(aval: AbstractValue) -> bool:
-    return aval is abstract_token or (
-        type(aval) is ShapedArray and dtypes.is_extended(aval.dtype))
+    return aval is abstract_token or (type(aval) is ShapedArray and dtypes.is_extended(aval.dtype))
 
 
 def _physical(aval: Any) -> Any:
@@ -41,8 +40,7 @@ def _nested(eqn: JaxprEqn) -> bool:
         _has_keys(part)
         for value in eqn.params.values()
         for part in (value if isinstance(value, (tuple, list)) else (value,))
-        if isinstance(part, (ClosedJaxpr, Jaxpr))
-    )
+        if isinstance(part, (ClosedJaxpr, Jaxpr)))
 
 
 def _has_keys(program: ClosedJaxpr | Jaxpr) -> bool:

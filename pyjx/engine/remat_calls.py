@@ -104,8 +104,7 @@ def _derive_remat(params: Params, origins: Dims, linear: bool) -> Params:
     flags = params["prevent_cse"]
     if not isinstance(flags, bool):
         flags = tuple([i is None or flags[i] for i in origins])
-    return {**params, "prevent_cse": flags,
-            "differentiated": linear or params["differentiated"]}
+    return {**params, "prevent_cse": flags, "differentiated": linear or params["differentiated"]}
 
 
 def _linearized(closed: ClosedJaxpr, nonzero: Flags, params: Params) -> LinearizedJaxpr:
@@ -309,8 +308,7 @@ def _remat_cut(eqn: JaxprEqn, policy: Policy, needed: Flags) -> CutEqn:
 def _remat_batch(trace: BatchTrace, operands: Values, dims: Dims, *, fwd: ClosedJaxpr,
                  rem: ClosedJaxpr, num_saved: int, num_consts: int) -> Any:
     later = [*dims[:num_consts], *[0] * num_saved, *dims[num_consts:]]
-    (fwd, rem), consts = with_all_consts(
-        [_batched(trace, fwd, dims), _batched(trace, rem, later)])
+    (fwd, rem), consts = with_all_consts([_batched(trace, fwd, dims), _batched(trace, rem, later)])
     outs = custom_remat_p.bind(
         *consts, *operands, fwd=fwd, rem=rem, num_saved=num_saved,
         num_consts=len(consts) + num_consts)

@@ -73,8 +73,7 @@ def kept_by(policy: Policy | Chosen, eqn: JaxprEqn) -> bool | Offloadable:
     raise TypeError(
         "Value returned by a remat policy should be a bool or `ad_checkpoint.Recompute`, "
         f"`ad_checkpoint.Saveable` or `ad_checkpoint.Offloadable(...)`. Got {answer} of type "
-        f"{type(answer)}."
-    )
+        f"{type(answer)}.")
 
 
 class Chosen(Record):
@@ -177,8 +176,7 @@ def cut_jaxpr(closed: ClosedJaxpr, policy: Policy | Chosen, results: Flags, need
     saved.reverse()
     forwarded = tuple([i for i, v in enumerate(jaxpr.invars) if v in live])
     inputs = [*saved, *[jaxpr.invars[i] for i in forwarded]]
-    first = _program(closed, jaxpr.invars, known[::-1],
-                     [*selected(jaxpr.outvars, results), *saved])
+    first = _program(closed, jaxpr.invars, known[::-1], [*selected(jaxpr.outvars, results), *saved])
     return CutJaxpr(_rounding(first, saved), _program(closed, inputs, again[::-1], wanted),
                     forwarded)
 

@@ -421,8 +421,7 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
     return [
         None if type(x) is not UndefinedPrimal else cts[x] if x in cts
         else Zero.cotangent_of(x.aval)
-        for x in operands
-    ]
+        for x in operands]
 
 
 class TransposedJaxpr(Record):

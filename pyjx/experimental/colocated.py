@@ -30,8 +30,7 @@ def colocated_cpu_devices(devices_or_mesh: Sequence[Any] | Mesh) -> Any:
     if isinstance(devices_or_mesh, Mesh):
         mesh = devices_or_mesh
         beside = np.array(colocated_cpu_devices(list(mesh.devices.flat)), object)
-        return Mesh(beside.reshape(mesh.devices.shape), mesh.axis_names,
-                    axis_types=mesh.axis_types)
+        return Mesh(beside.reshape(mesh.devices.shape), mesh.axis_names, axis_types=mesh.axis_types)
     devices = devices_or_mesh
     hosts = backends.devices("cpu")
     return [d if d.platform == "cpu" else hosts[i % len(hosts)] for i, d in enumerate(devices)]

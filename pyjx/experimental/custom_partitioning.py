@@ -182,8 +182,7 @@ def _dimensions(mapping: ArrayMapping, shape: tuple[int, ...], name: Any, sizes:
     for dim, size in zip(dims, shape, strict=True):
         if isinstance(dim, str):
             if sizes.setdefault(dim, size) != size:
-                raise ValueError(f"Sharding rule: factor {dim} is of size {sizes[dim]} and "
-                                 f"{size}.")
+                raise ValueError(f"Sharding rule: factor {dim} is of size {sizes[dim]} and {size}.")
             texts.append(name(dim))
         else:
             texts.append("".join([name(factor) for factor in dim]))

@@ -18,11 +18,9 @@ FAMILIES: dict[str, str] = {
     "pyjx.export.reading": "deserialize",
     "pyjx.export.exported": (
         "DisabledSafetyCheck Exported maximum_supported_calling_convention_version "
-        "minimum_supported_calling_convention_version"
-    ),
+        "minimum_supported_calling_convention_version"),
     "pyjx.export.exporting": (
-        "default_export_platform export symbolic_args_specs symbolic_dim_bounds symbolic_shape"
-    ),
+        "default_export_platform export symbolic_args_specs symbolic_dim_bounds symbolic_shape"),
     "pyjx.export.trees":
         "register_namedtuple_serialization register_pytree_node_serialization",
 }

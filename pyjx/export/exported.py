@@ -101,8 +101,7 @@ def check_custom_calls(text: str, disabled: Sequence[DisabledSafetyCheck]) -> No
         return
     lines = "\n".join([m[0] for m in bad[:5]])
     names = [d for d in allowed if d]
-    already = (f"disabled for the targets {names}" if names else
-               "not disabled for any target")
+    already = f"disabled for the targets {names}" if names else "not disabled for any target"
     raise ValueError(
         "Cannot serialize code with custom calls whose targets have no compatibility guarantees. "
         f"Examples are:\n{lines}\nThe custom call safety check was {already}. You can disable it "

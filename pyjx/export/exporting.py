@@ -358,8 +358,7 @@ def _spread(specs: Any, args: Any) -> list[str | None]:
         paths = tree_flatten_with_path(args)[0]
         raise ValueError("symbolic_args_specs: shapes_specs is no prefix of the tree of args, "
                          f"which has {len(paths)} leaves: {error}") from None
-    return [s for s, part in zip(prefix, parts, strict=True)
-            for _ in tree_flatten(part)[0]]
+    return [s for s, part in zip(prefix, parts, strict=True) for _ in tree_flatten(part)[0]]
 
 
 def symbolic_dim_bounds(dimension: Any) -> tuple[int | None, int | None]:
@@ -372,5 +371,4 @@ def symbolic_dim_bounds(dimension: Any) -> tuple[int | None, int | None]:
     if not isinstance(dimension, DimExpr):
         return int(dimension), int(dimension)
     low, high = dimension.scope.bounds(dimension)
-    return (None if low == -float("inf") else int(low),
-            None if high == float("inf") else int(high))
+    return (None if low == -float("inf") else int(low), None if high == float("inf") else int(high))

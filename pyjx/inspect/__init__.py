@@ -17,8 +17,7 @@ from pyjx.lazy import attach
 
 FAMILIES = {
     "pyjx.inspect.program": (
-        "ModuleProgram Program TracedProgram UnsupportedError data read trace"
-    ),
+        "ModuleProgram Program TracedProgram UnsupportedError data read trace"),
     "pyjx.inspect.bad_values": "BadValue Comparison Deviation Step Values",
     "pyjx.inspect.deviations": "compare record",
     "pyjx.inspect.finding": "find",
@@ -31,8 +30,7 @@ FAMILIES = {
     "pyjx.runtime.memory": "Memory",
     "pyjx.inspect.comparison": "Difference diff without_places",
     "pyjx.inspect.running": (
-        "Agreement CheckError LineTime Measurement OperationTime Run check measure run"
-    ),
+        "Agreement CheckError LineTime Measurement OperationTime Run check measure run"),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

@@ -219,8 +219,7 @@ def diff(first: str, second: str, names: tuple[str, str] = ("first", "second"), 
     if pattern is not _MLIR:
         known = [_defined(text, pattern) for text in (first, second)]
     renamed = _renamed(ours, theirs, pattern, known)
-    lines = list(difflib.unified_diff(
-        ours, renamed, names[0], names[1], n=context, lineterm=""))
+    lines = list(difflib.unified_diff(ours, renamed, names[0], names[1], n=context, lineterm=""))
     return Difference("\n".join(lines), _count(lines, "-"), _count(lines, "+"))
 
 

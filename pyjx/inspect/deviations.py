@@ -248,8 +248,7 @@ class _Way(Side):
             raise TypeError(f"inspect.compare: {argument} must be 'compiled', 'eager', "
                             "'numpy-float64', the name of a platform or file, or XLA's options, "
                             f"by name; got {way!r}.")
-        self.name = way if isinstance(way, str) else ", ".join(
-            [f"{k}={v}" for k, v in way.items()])
+        self.name = way if isinstance(way, str) else ", ".join([f"{k}={v}" for k, v in way.items()])
         self.account = Account()
         self.file: Any = None
         self._jitted: dict[int, Any] = {}
@@ -357,8 +356,7 @@ class _Rerun(Judge):
     def of(self, sides: Sequence[Side], eqns: Sequence[JaxprEqn], envs: Sequence[Env]
            ) -> tuple[float, ...] | None:
         alone = stretch(eqns)
-        given, ours = [[envs[0][v] for v in vs] for vs in (
-            alone.jaxpr.invars, alone.jaxpr.outvars)]
+        given, ours = [[envs[0][v] for v in vs] for vs in (alone.jaxpr.invars, alone.jaxpr.outvars)]
         rows = rows_of(alone, given, ours, self.second.run("", alone, given))
         if not all([row.ok for row in rows]):
             given = list(map(_flushed, given))

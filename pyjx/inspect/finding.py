@@ -164,8 +164,7 @@ class _Path(Record):
     stacks: tuple[NameStack, ...]
 
     def into(self, text: str, eqn: JaxprEqn) -> _Path:
-        return _Path((*self.steps, Step.of(text, eqn)),
-                     (*self.stacks, eqn.source_info.name_stack))
+        return _Path((*self.steps, Step.of(text, eqn)), (*self.stacks, eqn.source_info.name_stack))
 
 
 class Whole:

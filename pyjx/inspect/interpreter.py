@@ -30,8 +30,7 @@ def closed_program(text: str, args: Sequence[Any], results: Sequence[ShapedArray
     """A program without arguments: that of `text` on these arrays, its results of types that NumPy
     has."""
     module = Module("interpreted", "cpu")
-    parts = [p for a in results for p in (
-        [_part(a)] * 2 if _is_complex(a) else [_plain(a)])]
+    parts = [p for a in results for p in ([_part(a)] * 2 if _is_complex(a) else [_plain(a)])]
     main = module.add("main", [], parts, Scope(""))
     main.visibility = "public"
     block = main.block

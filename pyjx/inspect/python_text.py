@@ -216,8 +216,7 @@ class _Writer:
         if isinstance(value, PartitionSpec):
             return f"jax.sharding.PartitionSpec({', '.join(map(self.value, value))})"
         if isinstance(value, NamedSharding):
-            return (f"jax.sharding.NamedSharding({self.mesh(value.mesh)}, "
-                    f"{self.value(value.spec)})")
+            return f"jax.sharding.NamedSharding({self.mesh(value.mesh)}, {self.value(value.spec)})"
         if isinstance(value, (np.ndarray, np.generic)):
             return array_text(value)
         if isinstance(value, (ClosedJaxpr, Jaxpr)) and lines is not None:

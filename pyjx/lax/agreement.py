@@ -393,5 +393,4 @@ def _check_equal(op: str, pair: tuple[int, int], names: Sequence[str],
         cure = "all output types match"
         text = in_full(wrong)
     described = f"{a} is {source_of(funs[i])}\n{b} is {source_of(funs[j])}"
-    raise TypeError(f"{what}\n\n{described}\n\n{text}\n\n"
-                    f"Revise {a} and/or {b} so that {cure}.")
+    raise TypeError(f"{what}\n\n{described}\n\n{text}\n\nRevise {a} and/or {b} so that {cure}.")

@@ -285,8 +285,7 @@ def _in_turn(primitive: Primitive, operands: Values, dims: Dims, params: Params,
             **params)
 
     if unrolled and size:
-        each = [one(*[index_in_dim(x, i, 0, False) for x in mapped])
-                for i in range(size)]
+        each = [one(*[index_in_dim(x, i, 0, False) for x in mapped]) for i in range(size)]
         outs = [concatenate([expand_dims(x, (0,)) for x in xs], 0)
                 for xs in zip(*each, strict=True)]
     else:

@@ -155,8 +155,7 @@ def check_ungrouped(primitive: Primitive, groups: Groups) -> None:
     if groups is not None:
         raise NotImplementedError(
             f"{primitive}: axis_index_groups not supported in vmap collectives. Make the mapped "
-            "axis two axes, one of which is the group, and map over both."
-        )
+            "axis two axes, one of which is the group, and map over both.")
 
 
 def raise_unmanual(primitive: Primitive, names: Axes) -> None:
@@ -293,8 +292,7 @@ unreduced_psum_p: Primitive = register(Primitive(
     effects=lambda params: frozenset(map(NamedAxisEffect, params["axes"])),
     transpose=lambda ct, x, axes: (preduced_p.bind(ct, axes=axes),)))
 
-preduced_p.define(
-    transpose=lambda ct, x, axes: (unreduced_psum_p.bind(ct, axes=axes),))
+preduced_p.define(transpose=lambda ct, x, axes: (unreduced_psum_p.bind(ct, axes=axes),))
 reduced_vary_cast_p.define(
     transpose=lambda ct, x, axes: (
         vary_unreduced_cast_p.bind(vary(ct, frozenset(axes)), axes=axes),))

@@ -48,8 +48,7 @@ def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
             tip = (f" (Tip: jnp.{promoting} is a similar function that does automatic type "
                    "promotion on inputs).") if promoting else ""
             raise TypeError(
-                f"lax.{name} requires arguments to have the same dtypes, got {got}.{tip}"
-            )
+                f"lax.{name} requires arguments to have the same dtypes, got {got}.{tip}")
 
 
 # The functions of pyjx.numpy that do the same after promotion.
@@ -132,8 +131,7 @@ def _joint_shape_anew(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
                 if out[i] != 1 and out[i] != n:
                     raise ValueError(
                         "broadcast_shapes: Incompatible shapes for broadcasting: "
-                        f"shapes={list(shapes)}{misfit(shapes)}"
-                    )
+                        f"shapes={list(shapes)}{misfit(shapes)}")
                 out[i] = n
     return tuple(out)
 
@@ -155,8 +153,7 @@ def accepted(name: str, aval: ShapedArray, kinds: tuple[Any, ...], what: str) ->
     """Raise TypeError unless the dtype is of one of the `kinds`, which `what` names."""
     if not any(dtypes.issubdtype(aval.dtype, k) for k in kinds):
         raise TypeError(
-            f"{name} does not accept dtype {dtypes.name(aval.dtype)}. Accepted dtypes are {what}."
-        )
+            f"{name} does not accept dtype {dtypes.name(aval.dtype)}. Accepted dtypes are {what}.")
 
 
 def all_weak(avals: tuple[ShapedArray, ...]) -> bool:
@@ -213,5 +210,4 @@ def real_part_on_host(x: np.ndarray | np.generic, dtype: DTypeLike) -> Any:
 
 def warn_of_complex() -> None:
     """NumPy's warning, for a conversion of complex numbers to a real dtype."""
-    warn("Casting complex values to real discards the imaginary part",
-         np.exceptions.ComplexWarning)
+    warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning)

@@ -261,8 +261,7 @@ def _clamp_shape(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedA
         if bound.shape and bound.shape != x.shape:
             raise TypeError(
                 f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
-                f"{name}.shape={bound.shape}, operand.shape={x.shape}."
-            )
+                f"{name}.shape={bound.shape}, operand.shape={x.shape}.")
     return ShapedArray(x.shape, x.dtype, all_weak((low, x, high)))
 
 
@@ -310,21 +309,17 @@ def _select_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if not dtypes.issubdtype(which.dtype, np.bool_) and \
             not dtypes.issubdtype(which.dtype, np.integer):
         raise TypeError(
-            f"select `which` must be boolean or integer type, got {dtypes.name(which.dtype)}."
-        )
+            f"select `which` must be boolean or integer type, got {dtypes.name(which.dtype)}.")
     if which.dtype == np.bool_ and len(cases) > 2:
         raise TypeError("select with boolean `which` cannot have > 2 cases.")
     check_same_dtypes("select", *cases)
     shape = cases[0].shape
     if any(c.shape != shape for c in cases):
-        raise TypeError(
-            f"select cases must have the same shapes, got {[c.shape for c in cases]}."
-        )
+        raise TypeError(f"select cases must have the same shapes, got {[c.shape for c in cases]}.")
     if which.shape and which.shape != shape:
         raise TypeError(
             "select `which` must be scalar or have the same shape as cases, got `which` shape "
-            f"{which.shape} but case shape {shape}."
-        )
+            f"{which.shape} but case shape {shape}.")
     return ShapedArray(shape, cases[0].dtype, all_weak(cases))
 
 

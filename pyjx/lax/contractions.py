@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
 
 DotDimensionNumbers = tuple[
-    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
-]
+    tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
 
 # -- precision -------------------------------------------------------------------------------------
@@ -163,8 +162,7 @@ _preset_types: dict[str, Any] = {
 
 PrecisionLike = (
     None | str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm
-    | DotAlgorithmPreset
-)
+    | DotAlgorithmPreset)
 
 
 def canonicalize_precision(precision: PrecisionLike, function: str = "dot_general") -> Any:
@@ -199,8 +197,7 @@ def canonicalize_precision(precision: PrecisionLike, function: str = "dot_genera
         f"- a string in {list(_precision_names)},\n- a lax.Precision value,\n"
         "- a tuple of two lax.Precision values or strings,\n"
         "- a lax.DotAlgorithmPreset or the name of one of these presets, or\n"
-        f"- a lax.DotAlgorithm value;\nbut got {precision}."
-    )
+        f"- a lax.DotAlgorithm value;\nbut got {precision}.")
 
 
 # -- dot_general -----------------------------------------------------------------------------------
@@ -212,20 +209,17 @@ def _check_axes(side: str, ndim: int, contract: Sequence[int], batch: Sequence[i
         raise TypeError(
             f"dot_general requires {side} dimension numbers to be nonnegative and less than the "
             f"number of axes of the {side} value, got {side}_batch of {tuple(batch)} and "
-            f"{side}_contracting of {tuple(contract)} for {side} of rank {ndim}"
-        )
+            f"{side}_contracting of {tuple(contract)} for {side} of rank {ndim}")
     for kind, axes in (("batch", batch), ("contracting", contract)):
         if len(set(axes)) != len(axes):
             raise TypeError(
                 f"dot_general requires {side} {kind} dimensions to be distinct, got "
-                f"{side}_{kind} {tuple(axes)}."
-            )
+                f"{side}_{kind} {tuple(axes)}.")
     if set(batch) & set(contract):
         raise TypeError(
             f"dot_general requires {side} batch dimensions to be disjoint from contracting "
             f"dimensions, got {side}_batch {tuple(batch)} and {side}_contracting "
-            f"{tuple(contract)}."
-        )
+            f"{tuple(contract)}.")
 
 
 def other_axes(ndim: int, *used: Sequence[int]) -> list[int]:
@@ -246,22 +240,19 @@ def dot_shape(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> tup
     if len(lb) != len(rb):
         raise TypeError(
             "dot_general requires equal numbers of lhs_batch and rhs_batch dimensions, got "
-            f"lhs_batch {lb} and rhs_batch {rb}."
-        )
+            f"lhs_batch {lb} and rhs_batch {rb}.")
     lhs_batch = tuple([lhs.shape[d] for d in lb])
     rhs_batch = tuple([rhs.shape[d] for d in rb])
     if lhs_batch != rhs_batch:
         raise TypeError(
             "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same "
-            f"shape, got {lhs_batch} and {rhs_batch}."
-        )
+            f"shape, got {lhs_batch} and {rhs_batch}.")
     lhs_sum = tuple([lhs.shape[d] for d in lc])
     rhs_sum = tuple([rhs.shape[d] for d in rc])
     if lhs_sum != rhs_sum:
         raise TypeError(
             "dot_general requires contracting dimensions to have the same shape, got "
-            f"{lhs_sum} and {rhs_sum}."
-        )
+            f"{lhs_sum} and {rhs_sum}.")
     lhs_rest = [lhs.shape[d] for d in other_axes(lhs.ndim, lc, lb)]
     rhs_rest = [rhs.shape[d] for d in other_axes(rhs.ndim, rc, rb)]
     return (*lhs_batch, *lhs_rest, *rhs_rest)
@@ -300,14 +291,12 @@ def product_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: Any)
             preferred == np.bool_ or _part_width(preferred) < _part_width(dtype)):
         raise TypeError(
             f"{name}: `preferred_element_type` must not be narrower than the original type, got "
-            f"preferred_element_type of {preferred} for result type of {dtype}."
-        )
+            f"preferred_element_type of {preferred} for result type of {dtype}.")
     if dtypes.issubdtype(dtype, np.complexfloating) and not dtypes.issubdtype(
             preferred, np.complexfloating):
         raise TypeError(
             f"{name}: `preferred_element_type` and the original type must both be complex, or "
-            f"neither, got preferred_element_type of {preferred} for result type of {dtype}."
-        )
+            f"neither, got preferred_element_type of {preferred} for result type of {dtype}.")
     return preferred
 
 
@@ -409,10 +398,7 @@ def _operand_cotangent(ct: Tangent, x: Array, y: Value, x_axes: Any, y_axes: Any
     """
     (x_sum, x_batch), (y_sum, y_batch) = x_axes, y_axes
     y_rest = other_axes(get_aval(y).ndim, y_sum, y_batch)
-    dims = (
-        (tuple(ct_rest), tuple(y_rest)),
-        (tuple(range(len(x_batch))), y_batch),
-    )
+    dims = ((tuple(ct_rest), tuple(y_rest)), (tuple(range(len(x_batch))), y_batch))
     # Its axes are those of x: batch, the rest, and the contracted ones in the order y has them.
     x_rest = other_axes(x.ndim, x_sum, x_batch)
     in_y_order = [xs for _, xs in sorted(zip(y_sum, x_sum, strict=True))]
@@ -648,8 +634,7 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumber
             raise ValueError(
                 "jax.lax.dot: dimension_numbers must be specified when not performing simple "
                 "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
-                f"lhs_shape={x} rhs_shape={y}"
-            )
+                f"lhs_shape={x} rhs_shape={y}")
         dimension_numbers = (((len(x) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type,
                        out_sharding=out_sharding)

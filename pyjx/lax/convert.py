@@ -137,8 +137,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
         raise ValueError(f"reduce_precision: exponent_bits must be positive; got {exponent_bits}")
     if mantissa_bits < 0:
         raise ValueError(
-            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}"
-        )
+            f"reduce_precision: mantissa_bits must be non-negative; got {mantissa_bits}")
     return reduce_precision_p.bind(_operand("reduce_precision", operand),
                                    exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)
 
@@ -235,8 +234,7 @@ def _conj_back(ct: Value, z: ShapedArray, *, input_dtype: DType) -> Array:
 
 conj_p = register(Primitive("conj", shape_rule=_conj_shape, linear=TOGETHER, cost=CHEAP,
                             keeps_nans=True))
-conj_p.define(batch=elementwise_batch(conj_p),
-              transpose=transpose_unary(_conj_back))
+conj_p.define(batch=elementwise_batch(conj_p), transpose=transpose_unary(_conj_back))
 
 
 def conj(x: ArrayLike) -> Array:
@@ -285,11 +283,9 @@ def _full(name: str, shape: tuple[int, ...], fill_value: ArrayLike, dtype: DType
     aval = get_aval(fill_value)
     if aval.shape:
         raise TypeError(
-            f"{name} must be called with scalar fill_value, got fill_value.shape {aval.shape}."
-        )
+            f"{name} must be called with scalar fill_value, got fill_value.shape {aval.shape}.")
     weak = dtype is None and aval.weak_type
-    dtype = aval.dtype if dtype is None else \
-        dtypes.check_and_canonicalize_user_dtype(dtype, name)
+    dtype = aval.dtype if dtype is None else dtypes.check_and_canonicalize_user_dtype(dtype, name)
     if dtype not in dtypes.all_dtypes and is_scalar_constant(fill_value):  # keys, float0
         return placed(full_aval(ShapedArray(shape, dtype), fill_value), sharding)
     return placed(broadcast_in_dim(filler(fill_value, dtype, weak), shape, ()), sharding)
@@ -361,8 +357,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     if get_aval(fill_value).shape:
         raise TypeError(
             "full_like: full must be called with scalar fill_value, got fill_value.shape "
-            f"{get_aval(fill_value).shape}."
-        )
+            f"{get_aval(fill_value).shape}.")
     out = broadcast_in_dim(filler(fill_value, like_dtype, True), shape, ())
     return vary_like(placed(out, sharding), x, zero)
 

@@ -79,35 +79,29 @@ def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
     if features % feature_groups:
         raise ValueError(
             f"{_NAME} feature_group_count must divide lhs feature dimension size, but "
-            f"{feature_groups} does not divide {features}."
-        )
+            f"{feature_groups} does not divide {features}.")
     if features // feature_groups != ins:
         raise ValueError(
             f"{_NAME} lhs feature dimension size divided by feature_group_count must equal the "
             f"rhs input feature dimension size, but {features} // {feature_groups} != {ins}: axis "
             f"{dn.lhs_spec[1]} of the input, of shape {lhs.shape}, has its features, and axis "
-            f"{dn.rhs_spec[1]} of the kernel, of shape {rhs.shape}; dimension_numbers names them."
-        )
+            f"{dn.rhs_spec[1]} of the kernel, of shape {rhs.shape}; dimension_numbers names them.")
     if outs % feature_groups:
         raise ValueError(
             f"{_NAME} rhs output feature dimension size must be a multiple of "
-            f"feature_group_count, but {outs} is not a multiple of {feature_groups}."
-        )
+            f"feature_group_count, but {outs} is not a multiple of {feature_groups}.")
     if batch % batch_groups:
         raise ValueError(
             f"{_NAME} batch_group_count must divide lhs batch dimension size, but "
-            f"{batch_groups} does not divide {batch}."
-        )
+            f"{batch_groups} does not divide {batch}.")
     if outs % batch_groups:
         raise ValueError(
             f"{_NAME} rhs output feature dimension size must be a multiple of "
-            f"batch_group_count, but {outs} is not a multiple of {batch_groups}."
-        )
+            f"batch_group_count, but {outs} is not a multiple of {batch_groups}.")
     if batch_groups > 1 and feature_groups > 1:
         raise ValueError(
             "At most one of batch_group_count and feature_group_count may be > 1, got "
-            f"batch_group_count={batch_groups} and feature_group_count={feature_groups}"
-        )
+            f"batch_group_count={batch_groups} and feature_group_count={feature_groups}")
 
 
 def _check_ranks(rank: int, **sizes: Sequence[int]) -> None:
@@ -115,8 +109,7 @@ def _check_ranks(rank: int, **sizes: Sequence[int]) -> None:
         if len(values) != rank:
             raise ValueError(
                 f"{_NAME} window and {what} must have the same number of dimensions, but got "
-                f"{rank} and {len(values)}"
-            )
+                f"{rank} and {len(values)}")
 
 
 def _check_windows(rank: int, strides: Sequence[int], padding: Sequence[Sequence[int]],
@@ -140,8 +133,7 @@ def _check_preferred(dtype: DType, preferred: Any) -> None:
             f"{_NAME}: Input type is incompatible with `preferred_element_type`. The compatible "
             "combinations of (input_type, preferred_element_type) are (integral, integral), "
             "(integral, floating), (floating, floating), (complex, complex), got "
-            f"({dtype}, {preferred})."
-        )
+            f"({dtype}, {preferred}).")
     if dtypes.issubdtype(dtype, np.signedinteger) and dtypes.issubdtype(
             preferred, np.unsignedinteger):
         raise TypeError(f"{_NAME}: `preferred_element_type` must have the same signedness as the "
@@ -383,8 +375,7 @@ def _conv_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, *,
     dn, given = dimension_numbers, entries_of(lhs)
     entries: list[Any] = [None] * out.ndim
     for i, (source, target) in enumerate(zip(dn.lhs_spec, dn.out_spec, strict=True)):
-        parts = 1 if given[source] is None else parts_along(
-            lhs.place.sharding.mesh, given[source])
+        parts = 1 if given[source] is None else parts_along(lhs.place.sharding.mesh, given[source])
         if parts > 1 and (i == 1 or out.shape[target] % parts):
             entries = []
             break
@@ -430,16 +421,14 @@ def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDim
         if any(d != 1 for d in lhs_dilation):
             raise ValueError(
                 f"{_NAME}: String padding is not implemented for transposed convolution using this "
-                "op. Please either exactly specify the required padding or use conv_transpose."
-            )
+                "op. Please either exactly specify the required padding or use conv_transpose.")
         window = [dilated(rhs.shape[a], d)
                   for a, d in zip(dn.rhs_spec[2:], rhs_dilation, strict=False)]
         space = [lhs.shape[a] for a in dn.lhs_spec[2:]]
         if len(strides) != len(space):
             raise ValueError(
                 f"{_NAME} window and window_strides must have the same number of dimensions, but "
-                f"got {len(space)} and {len(strides)}"
-            )
+                f"got {len(space)} and {len(strides)}")
         return tuple(named_pads(_NAME, space, window, strides, padding))
     try:
         low_high: Any = [[n if isinstance(n, SymbolicDim) else index(n) for n in pair]

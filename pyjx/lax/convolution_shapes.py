@@ -92,8 +92,7 @@ def named_pads(name: str, in_shape: Sequence[int], window_shape: Sequence[int],
     if kind not in ("SAME", "SAME_LOWER"):
         raise UnknownPadding(
             f"{name}: Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
-            f"{padding}."
-        )
+            f"{padding}.")
     pads = []
     for n, window, stride in zip(sizes, windows, strides, strict=True):
         total = max_dim((-(-n // stride) - 1) * stride + window - n, 0)
@@ -151,8 +150,7 @@ def named_conv_shape(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[in
     if len(pads) != len(lhs_shape) - 2:
         raise TypeError(
             f"{name}: Wrong number of explicit pads for convolution: expected "
-            f"{len(lhs_shape) - 2}, got {len(pads)}."
-        )
+            f"{len(lhs_shape) - 2}, got {len(pads)}.")
     count = as_int(name, "batch_group_count", batch_group_count)
     if count < 1 or (count > 1 and lhs_shape[0] % count):
         raise ValueError(f"{name}: batch_group_count must be positive and divide the size of the "
@@ -164,8 +162,7 @@ def named_conv_shape(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[in
         if padded < 0:
             raise ValueError(
                 f"{name}: Negative padding is larger than the size of the corresponding dimension: "
-                f"got padding={tuple(pads)} for lhs_shape[2:]={tuple(lhs_shape[2:])}"
-            )
+                f"got padding={tuple(pads)} for lhs_shape[2:]={tuple(lhs_shape[2:])}")
         space.append(max_dim((padded - window) // stride + 1, 0))
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *space)
 
@@ -196,17 +193,14 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
         if spec.count(first) != 1 or spec.count(second) != 1:
             raise TypeError(
                 f"convolution dimension_numbers[{i}] must contain the characters '{first}' and "
-                f"'{second}' exactly once, got {spec}."
-            )
+                f"'{second}' exactly once, got {spec}.")
         if len(spec) != len(set(spec)):
             raise TypeError(
-                f"convolution dimension_numbers[{i}] cannot have duplicate characters, got {spec}."
-            )
+                f"convolution dimension_numbers[{i}] cannot have duplicate characters, got {spec}.")
     if not set(lhs) - {"N", "C"} == set(rhs) - {"O", "I"} == set(out) - {"N", "C"}:
         raise TypeError(
             "convolution dimension_numbers elements must each have the same set of spatial "
-            f"characters, got {tuple(dimension_numbers)}."
-        )
+            f"characters, got {tuple(dimension_numbers)}.")
     space = [c for c in rhs if c not in "OI"]
 
     def axes(spec: str, *front: str) -> tuple[int, ...]:
@@ -257,8 +251,7 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
             raise TypeError(
                 f"convolution dimension_numbers[{i}] must have len equal to the ndim of lhs and "
                 f"rhs, got {len(spec)} for lhs and rhs shapes {tuple(lhs_shape)} and "
-                f"{tuple(rhs_shape)}."
-            )
+                f"{tuple(rhs_shape)}.")
     return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
 
 

@@ -66,8 +66,7 @@ def accepts(kinds: str, dtype: DTypeLike | None) -> bool:
     if found is None:
         found = _accepted[kinds, dtype] = kinds == ANY or any(
             dtypes.issubdtype(dtype, _CLASSES[k]) for k in kinds.split(", ")
-            if not (k == "signedinteger" and dtype in _NARROW)
-        )
+            if not (k == "signedinteger" and dtype in _NARROW))
     return found
 
 
@@ -249,8 +248,7 @@ def transpose_nary(*rules: Callable[..., Any] | None) -> Callable[..., Any]:
         return [
             None if rule is None or not is_undefined_primal(x)
             else Zero(x.aval) if type(ct) is Zero else rule(ct, *xs, **params)
-            for rule, x in zip(rules, xs, strict=True)
-        ]
+            for rule, x in zip(rules, xs, strict=True)]
 
     return transpose
 
@@ -289,8 +287,7 @@ def _sum_jvp(primitive: Primitive, second: Callable[[Value], Value]) -> Rule:
     return jvp
 
 
-add_p = elementwise("add", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=TOGETHER,
-                    cost=CHEAP)
+add_p = elementwise("add", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=TOGETHER, cost=CHEAP)
 add_p.define(jvp=_sum_jvp(add_p, lambda dy: dy),
              transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: ct))
 
@@ -315,8 +312,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
     return add_p.bind(*operands("add", x, y))
 
 
-sub_p = elementwise("sub", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=TOGETHER,
-                    cost=CHEAP)
+sub_p = elementwise("sub", REAL_OR_COMPLEX, REAL_OR_COMPLEX, linear=TOGETHER, cost=CHEAP)
 sub_p.define(jvp=_sum_jvp(sub_p, neg),
              transpose=transpose_nary(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))
 
@@ -353,8 +349,7 @@ mul_p.define(
     ),
     transpose=lambda ct, x, y, out_dtype=None: (
         (_mul_back(ct, x, y), None) if first_is_linear("mul", x, y)
-        else (None, _mul_back(ct, y, x))
-    ),
+        else (None, _mul_back(ct, y, x))),
 )
 
 
@@ -400,9 +395,7 @@ def _div_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
     return out, div(neg(dy) if type(dx) is Zero else sub(dx, dy), y)
 
 
-div_p.define(
-    jvp=_div_jvp, transpose=transpose_nary(lambda ct, x, y: div(ct, y), None),
-)
+div_p.define(jvp=_div_jvp, transpose=transpose_nary(lambda ct, x, y: div(ct, y), None))
 
 
 def div(x: ArrayLike, y: Value) -> Array:
@@ -428,8 +421,7 @@ def _integer_pow_shape(x: ShapedArray, *, y: int) -> ShapedArray:
     check_kinds("integer_pow", (REAL_OR_COMPLEX,), (x,))
     if y < 0 and dtypes.issubdtype(x.dtype, np.integer):
         raise TypeError(
-            f"Integers cannot be raised to negative powers, got integer_pow({x.str_short()}, {y})"
-        )
+            f"Integers cannot be raised to negative powers, got integer_pow({x.str_short()}, {y})")
     return x
 
 
@@ -645,9 +637,7 @@ def _polynomial_shape(x: ShapedArray, *coeffs: ShapedArray, unroll: int | None =
     check_kinds("polynomial", (REAL_OR_COMPLEX,) * len(avals), avals)
     for c in coeffs:
         if c.dtype != x.dtype:
-            raise TypeError(
-                f"polynomial: expected coefficients of dtype {x.dtype}, got {c.dtype}"
-            )
+            raise TypeError(f"polynomial: expected coefficients of dtype {x.dtype}, got {c.dtype}")
     return ShapedArray(nary_shape("polynomial", avals), x.dtype, x.weak_type)
 
 

@@ -153,8 +153,7 @@ def _ppermute_own(x: Value, d: int | None, size: int, *, axis_name: Axes, perm: 
 
 def _ppermute_by_axis(x: Value, *, axis_name: Axes, perm: Pairs) -> Array:
     size = size_of(axis_name)
-    source = lax.dynamic_index_in_dim(
-        _sources(perm, size), axis_index(axis_name), keepdims=False)
+    source = lax.dynamic_index_in_dim(_sources(perm, size), axis_index(axis_name), keepdims=False)
     out = lax.dynamic_index_in_dim(all_gather(x, axis_name), source, keepdims=False)
     if len(perm) == size:
         return out

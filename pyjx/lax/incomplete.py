@@ -444,8 +444,7 @@ def _density(a: Array, x: Array) -> Array:
 
 igamma_p = elementwise("igamma", FLOATING, FLOATING, decomposition=lower_gamma)
 igammac_p = elementwise("igammac", FLOATING, FLOATING, decomposition=upper_gamma)
-igamma_grad_a_p = elementwise("igamma_grad_a", FLOATING, FLOATING,
-                              decomposition=lower_gamma_slope)
+igamma_grad_a_p = elementwise("igamma_grad_a", FLOATING, FLOATING, decomposition=lower_gamma_slope)
 random_gamma_grad_p = elementwise("random_gamma_grad", FLOATING, FLOATING,
                                   decomposition=gamma_sample_slope)
 igamma_p.define(jvp=jvp_by_operand(

@@ -112,8 +112,7 @@ def check_axes(op: str, name: str, axes: Axes, bound: int, increasing: bool = Tr
     for a in axes:
         if not 0 <= a < bound:
             raise TypeError(
-                f"Invalid {name} set in {op} op; valid range is [0, {bound}); got: {a}."
-            )
+                f"Invalid {name} set in {op} op; valid range is [0, {bound}); got: {a}.")
     if len(set(axes)) != len(axes):
         raise TypeError(f"{name} in {op} op must not repeat; got: {axes}.")
 
@@ -121,8 +120,7 @@ def check_axes(op: str, name: str, axes: Axes, bound: int, increasing: bool = Tr
 def check_disjoint(op: str, name: str, axes: Axes, other_name: str, other: Axes) -> None:
     if not set(axes).isdisjoint(other):
         raise TypeError(
-            f"{name} and {other_name} in {op} op must be disjoint; got: {axes} and {other}."
-        )
+            f"{name} and {other_name} in {op} op must be disjoint; got: {axes} and {other}.")
 
 
 def check_numbers(function: str, dnums: Any) -> None:
@@ -137,8 +135,7 @@ def check_indices(op: str, indices: ShapedArray) -> None:
     if indices.ndim == 0:
         raise TypeError(
             f"{op} index leaf dimension must be within [0, rank(indices) + 1). rank(indices) is 0 "
-            f"and {op.lower()} index leaf dimension is -1."
-        )
+            f"and {op.lower()} index leaf dimension is -1.")
 
 
 def check_index_map(op: str, name: str, title: str, axes: Axes, x: ShapedArray,
@@ -151,8 +148,7 @@ def check_index_map(op: str, name: str, title: str, axes: Axes, x: ShapedArray,
         raise TypeError(
             f"{op} op has {len(axes)} elements in {name} and the bound of dimension "
             f"index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. These two "
-            "numbers must be equal."
-        )
+            "numbers must be equal.")
     for i, a in enumerate(axes):
         if not 0 <= a < x.ndim:
             raise TypeError(f"{op} op: Invalid {title}; domain is [0, {x.ndim}), got: {i}->{a}.")
@@ -166,8 +162,7 @@ def check_batching(op: str, x: ShapedArray, operand_dims: Axes, indices: ShapedA
     if len(operand_dims) != len(indices_dims):
         raise TypeError(
             f"{op} op requires equal numbers of operand_batching_dims and {name}, got "
-            f"{operand_dims} and {indices_dims}."
-        )
+            f"{operand_dims} and {indices_dims}.")
     check_axes(op.lower(), "operand_batching_dims", operand_dims, x.ndim)
     check_axes(op.lower(), name, indices_dims, indices.ndim - 1, increasing=False)
     sizes = tuple([x.shape[a] for a in operand_dims])
@@ -175,8 +170,7 @@ def check_batching(op: str, x: ShapedArray, operand_dims: Axes, indices: ShapedA
     if sizes != indices_sizes:
         raise TypeError(
             f"{op} op requires operand batching dimensions and indices batching dimensions to have "
-            f"the same shape, got {sizes} and {indices_sizes}."
-        )
+            f"the same shape, got {sizes} and {indices_sizes}.")
 
 
 def as_mode(function: str, mode: Any) -> GatherScatterMode:
@@ -190,9 +184,7 @@ def as_mode(function: str, mode: Any) -> GatherScatterMode:
 def with_tuples(function: str, kind: type, dnums: Any) -> Any:
     """Dimension numbers that can be hashed, whatever sequences they were made with."""
     if not isinstance(dnums, tuple) or len(dnums) != len(kind._fields):  # type: ignore
-        raise TypeError(
-            f"{function}: dimension_numbers must be {kind.__name__}, got {dnums!r}"
-        )
+        raise TypeError(f"{function}: dimension_numbers must be {kind.__name__}, got {dnums!r}")
     if all(type(f) is tuple for f in dnums):
         return dnums
     return kind(*[as_ints(function, f"dimension_numbers.{name}", f)
@@ -235,8 +227,7 @@ def _gather_shape(x: ShapedArray, indices: ShapedArray, *,
             "All components of the offset index in a gather op must either be a offset dimension "
             "or explicitly collapsed/batching; got "
             f"len(slice_sizes)={len(slice_sizes)}, output_slice_sizes={offset_dims}, "
-            f"collapsed_slice_dims={collapsed}, operand_batching_dims={batching}."
-        )
+            f"collapsed_slice_dims={collapsed}, operand_batching_dims={batching}.")
     windows, batch = iter(window), iter(indices.shape[:-1])
     shape = tuple([next(windows) if i in offset_dims else next(batch) for i in range(rank)])
     return x.update(shape=shape)
@@ -247,8 +238,7 @@ def _check_slice_sizes(x: ShapedArray, slice_sizes: Axes, collapsed: Axes, batch
     if len(slice_sizes) != x.ndim:
         raise TypeError(
             "Gather op must have one slice size for every input dimension; got: "
-            f"len(slice_sizes)={len(slice_sizes)}, input_shape.rank={x.ndim}"
-        )
+            f"len(slice_sizes)={len(slice_sizes)}, input_shape.rank={x.ndim}")
     for i, (size, n) in enumerate(zip(slice_sizes, x.shape, strict=True)):
         if not 0 <= size <= n:
             raise TypeError(f"Slice size at index {i} in gather op is out of range, must be "
@@ -258,8 +248,7 @@ def _check_slice_sizes(x: ShapedArray, slice_sizes: Axes, collapsed: Axes, batch
             if slice_sizes[a] != 1:
                 raise TypeError(
                     f"Gather op can only {what} slice dims with bound 1, but bound is "
-                    f"{slice_sizes[a]} for index {a} at position {i}."
-                )
+                    f"{slice_sizes[a]} for index {a} at position {i}.")
 
 
 def _gather_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
@@ -470,8 +459,7 @@ def _scatter_shape(name: str) -> Callable[..., ShapedArray]:
         size = len(window_dims) + len(inserted) + len(batching)
         if size != x.ndim:
             raise TypeError(
-                f"Scatter op has window of size {size}; doesn't match operand of rank {x.ndim}."
-            )
+                f"Scatter op has window of size {size}; doesn't match operand of rank {x.ndim}.")
         check_index_map("Scatter", "scatter_dims_to_operand_dims",
                         "scatter_dims_to_operand_dims mapping", index_map, x, indices)
         check_disjoint("scatter", "scatter_dims_to_operand_dims", index_map,
@@ -491,15 +479,13 @@ def _check_sizes(name: str, x: ShapedArray, indices: ShapedArray, updates: Shape
             raise TypeError(
                 f"{name}: Bounds of the window dimensions of updates must not exceed the bounds of "
                 f"the corresponding dimensions of operand. For dimension {a}, updates bound is "
-                f"{updates.shape[a]}, operand bound is {bound}."
-            )
+                f"{updates.shape[a]}, operand bound is {bound}.")
     for i, a in enumerate(positions(updates.shape, dnums)):
         if updates.shape[a] != indices.shape[i]:
             raise TypeError(
                 f"{name}: Bounds of the scatter dimensions of updates must be the same as the "
                 "bounds of the corresponding dimensions of scatter indices. For scatter dimension "
-                f"{a}, updates bound is {updates.shape[a]}, indices bound is {indices.shape[i]}."
-            )
+                f"{a}, updates bound is {updates.shape[a]}, indices bound is {indices.shape[i]}.")
 
 
 def _scatter_batch(primitive: Primitive) -> Rule:

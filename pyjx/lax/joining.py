@@ -38,8 +38,7 @@ def _slice_shape(x: ShapedArray, *, start_indices: tuple[int, ...],
         if values is not None and len(values) != x.ndim:
             raise TypeError(
                 f"slice {name} must have length equal to the number of dimensions of the operand, "
-                f"got {name} {values} for operand shape {x.shape}."
-            )
+                f"got {name} {values} for operand shape {x.shape}.")
     steps = strides or (1,) * x.ndim
     if any(s <= 0 for s in steps):
         raise TypeError(f"slice strides must be positive, got {strides}.")
@@ -49,17 +48,14 @@ def _slice_shape(x: ShapedArray, *, start_indices: tuple[int, ...],
     if any(limit > n for limit, n in zip(limit_indices, x.shape, strict=True)):
         raise TypeError(
             "slice limit_indices must be less than or equal to operand shape, "
-            f"got limit_indices {limit_indices} for operand shape {x.shape}."
-        )
+            f"got limit_indices {limit_indices} for operand shape {x.shape}.")
     if any(s > limit for s, limit in zip(start_indices, limit_indices, strict=True)):
         raise TypeError(
             "slice limit_indices must be greater than or equal to start_indices, "
-            f"got start_indices {start_indices} and limit_indices {limit_indices}."
-        )
+            f"got start_indices {start_indices} and limit_indices {limit_indices}.")
     return x.update(shape=tuple([
         -((start - limit) // step)
-        for start, limit, step in zip(start_indices, limit_indices, steps, strict=True)
-    ]))
+        for start, limit, step in zip(start_indices, limit_indices, steps, strict=True)]))
 
 
 def _slice_transpose(ct: Value, aval: ShapedArray, *, start_indices: tuple[int, ...],
@@ -169,8 +165,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     index, n = as_int("index_in_dim", "index", index), shape[axis]
     if not -n <= index < n:
         raise IndexError(
-            f"index_in_dim: index {index} is out of bounds for axis {axis} with size {n}"
-        )
+            f"index_in_dim: index {index} is out of bounds for axis {axis} with size {n}")
     index %= n
     out = slice_in_dim(operand, index, index + 1, 1, axis)
     return out if keepdims else squeeze(out, (axis,))
@@ -189,25 +184,21 @@ def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingCon
     if x.dtype != value.dtype:
         raise TypeError(
             "pad operand and padding_value must be same dtype: got "
-            f"{dtypes.name(x.dtype)} and {dtypes.name(value.dtype)}."
-        )
+            f"{dtypes.name(x.dtype)} and {dtypes.name(value.dtype)}.")
     if len(padding_config) != x.ndim:
         raise ValueError(
             "pad: length of padding_config must equal the number of axes of operand, got "
-            f"padding_config {padding_config} for operand shape {x.shape}"
-        )
+            f"padding_config {padding_config} for operand shape {x.shape}")
     if any(i < 0 for _, _, i in padding_config):
         raise ValueError(
             f"pad: interior padding in padding_config must be nonnegative, got padding_config "
-            f"{padding_config}"
-        )
+            f"{padding_config}")
     shape = tuple([low + high + n + max_dim(n - 1, 0) * inside
                    for n, (low, high, inside) in zip(x.shape, padding_config, strict=True)])
     if any(n < 0 for n in shape):
         raise ValueError(
             f"pad: Dimension size after padding is not at least 0, got result shape {shape}, "
-            f"for padding_config {padding_config} and operand shape {x.shape}"
-        )
+            f"for padding_config {padding_config} and operand shape {x.shape}")
     return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
 
 
@@ -291,19 +282,16 @@ def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     if any(x.ndim != first.ndim for x in xs):
         raise TypeError(
             "concatenate: Cannot concatenate arrays with different numbers of dimensions: "
-            f"got {shapes}."
-        )
+            f"got {shapes}.")
     if not 0 <= dimension < first.ndim:
         raise TypeError(
             f"concatenate dimension out of bounds: dimension {dimension} for shapes "
-            f"{', '.join([str(x.shape) for x in xs])}."
-        )
+            f"{', '.join([str(x.shape) for x in xs])}.")
     rest = first.shape[:dimension] + first.shape[dimension + 1:]
     if any(x.shape[:dimension] + x.shape[dimension + 1:] != rest for x in xs):
         raise TypeError(
             "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
-            f"being concatenated: concatenating along dimension {dimension} for shapes {shapes}."
-        )
+            f"being concatenated: concatenating along dimension {dimension} for shapes {shapes}.")
     check_same_dtypes("concatenate", *xs)
     size = sum([x.shape[dimension] for x in xs])
     return ShapedArray(insert(rest, dimension, size), first.dtype, all_weak(xs))
@@ -315,8 +303,7 @@ def _concatenate_transpose(ct: Value, *xs: Operand, dimension: int) -> Sequence[
     return [
         slice_in_dim(ct, end - s[dimension], end, axis=dimension)
         if is_undefined_primal(x) else None
-        for x, s, end in zip(xs, shapes, ends, strict=True)
-    ]
+        for x, s, end in zip(xs, shapes, ends, strict=True)]
 
 
 def _concatenate_batch(operands: Values, dims: Dims, *, dimension: int) -> tuple[Value, int | None]:
@@ -386,8 +373,7 @@ def _stack_shape(*xs: ShapedArray, axis: int) -> ShapedArray:
     if any(x.ndim != first.ndim for x in xs):
         raise ValueError(
             "Cannot stack arrays with different numbers of dimensions: got "
-            f"{', '.join([str(x.shape) for x in xs])}."
-        )
+            f"{', '.join([str(x.shape) for x in xs])}.")
     if any(x.shape != first.shape for x in xs):
         raise ValueError(
             f"Cannot stack arrays of different shapes: got {', '.join([str(x.shape) for x in xs])}."
@@ -485,8 +471,7 @@ def _split_shape(x: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[S
     if sum(sizes) != x.shape[axis]:
         raise ValueError(
             f"split: Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand "
-            f"shape {list(x.shape)}"
-        )
+            f"shape {list(x.shape)}")
     before, after = x.shape[:axis], x.shape[axis + 1:]
     return [x.update(shape=(*before, n, *after)) for n in sizes]
 

@@ -192,8 +192,7 @@ def _jvp(primals: Values, tangents: Tangents, *, num_consts: int, jaxprs: Any) -
                for t, change in zip(rhs, changes, strict=True)]
     out_tangents: list[Any] = [Zero.of_primal(y) for y in x]
     if any(nonzero_flags(rhs)):
-        out_tangents[:n] = _solve.bind(
-            programs, num_consts, [*consts, *map(instantiate, rhs)])[:n]
+        out_tangents[:n] = _solve.bind(programs, num_consts, [*consts, *map(instantiate, rhs)])[:n]
     return x, out_tangents
 
 

@@ -171,8 +171,7 @@ def _prefixes(combine: Callable[..., list[Any]], xs: Sequence[Any], axes: Sequen
         return list(xs)
 
     def part(arrays: Sequence[Any], start: int, stop: int, stride: int = 1) -> list[Any]:
-        return [slice_in_dim(x, start, stop, stride, a)
-                for x, a in zip(arrays, axes, strict=True)]
+        return [slice_in_dim(x, start, stop, stride, a) for x, a in zip(arrays, axes, strict=True)]
 
     odd = _prefixes(combine, combine(part(xs, 0, n - 1, 2), part(xs, 1, n, 2)), axes)
     even = part(xs, 0, 1)

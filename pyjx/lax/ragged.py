@@ -281,8 +281,7 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
     (2, 3, 3)
     """
     name = "ragged_dot_general"
-    lhs, rhs, group_sizes = [
-        operand(name, x, i) for i, x in enumerate((lhs, rhs, group_sizes))]
+    lhs, rhs, group_sizes = [operand(name, x, i) for i, x in enumerate((lhs, rhs, group_sizes))]
     params = {
         "ragged_dot_dimension_numbers": _canonical(ragged_dot_dimension_numbers),
         "precision": canonicalize_precision(precision, name),

@@ -84,8 +84,7 @@ threefry2x32_p = cipher("threefry2x32", 4, 2)
 # of them is not vectorized, and log and the inverse of erf round otherwise in the scalar form. A
 # key is known before the cipher begins: XLA would put what made it into each place where it is
 # read, so that the rounds of a chain of keys grow exponentially.
-bits_apart_p = elementwise("bits_apart", ANY, moves=True,
-                           decomposition=lambda bits: bits)
+bits_apart_p = elementwise("bits_apart", ANY, moves=True, decomposition=lambda bits: bits)
 bits_apart_p.define(jvp=jvp_zero(bits_apart_p))
 
 
@@ -117,8 +116,7 @@ def _rng_bits_shape(key: ShapedArray, *, shape: tuple[int, ...], dtype: DType, a
 
 
 rng_bit_generator_p = register(
-    Primitive("rng_bit_generator", shape_rule=_rng_bits_shape, multiple_results=True)
-)
+    Primitive("rng_bit_generator", shape_rule=_rng_bits_shape, multiple_results=True))
 
 
 def _rng_bits_batch(operands: Values, dims: BatchDims, *, shape: tuple[int, ...], **params: Any

@@ -363,8 +363,7 @@ def _reduce_shape(*avals: ShapedArray, computation: Callable[..., Any], jaxpr: C
     if [a.dtype for a in operands] != [a.dtype for a in inits]:
         raise TypeError(
             "reduce got inconsistent dtypes for operands and init_values: got operand dtypes "
-            f"{[a.dtype for a in operands]} and init_value dtypes {[a.dtype for a in inits]}."
-        )
+            f"{[a.dtype for a in operands]} and init_value dtypes {[a.dtype for a in inits]}.")
     shape = reduced_shape("reduce", operands[0], dimensions)
     return [ShapedArray(shape, a.dtype) for a in operands]
 
@@ -522,8 +521,7 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
     closed = trace_to_jaxpr(flat, scalars + scalars)
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise NotImplementedError(
-            f"Reduction computations can't close over Tracers ({name}). Please file an issue."
-        )
+            f"Reduction computations can't close over Tracers ({name}). Please file an issue.")
     return deduplicated(closed), tree
 
 

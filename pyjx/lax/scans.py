@@ -250,8 +250,7 @@ def bind_scan(body: ClosedJaxpr, consts: Sequence[Any], carry: Sequence[Any], xs
 def _element(aval: ShapedArray, length: int) -> ShapedArray:
     """The type of what an iteration gets of an array."""
     if not aval.is_high and entries_of(aval)[0] is not None:
-        raise ValueError("0th dimension of all xs should be replicated. Got "
-                         f"{aval.sharding.spec}")
+        raise ValueError(f"0th dimension of all xs should be replicated. Got {aval.sharding.spec}")
     return without_dim(aval, 0, length)  # type: ignore[no-any-return]
 
 
@@ -331,8 +330,7 @@ class _Scan(Holder):
         once = iter(jaxpr_as_fun(part_of(known, fixed, still, False))(*selected(operands, still))
                     if any(fixed) else ())
         order = list(range(n_out))  # of the results of the scan; the ones after n_out are stacked
-        place = {v: i for i, v in enumerate(outvars[:n_out])
-                 if outs[i] is SLICE and type(v) is Var}
+        place = {v: i for i, v in enumerate(outvars[:n_out]) if outs[i] is SLICE and type(v) is Var}
 
         def stacked_at(var: Any, source: int) -> int:
             if var not in place:

@@ -68,8 +68,7 @@ def _extremum_jvp(primitive: Primitive) -> Rule:
         dtype = g.aval.dtype if type(g) is Zero else get_aval(g).dtype
         chosen = convert_element_type(eq(x, out), dtype)
         chosen_updates = convert_element_type(
-            eq(updates, gathered(out, indices, shape, params)), dtype
-        )
+            eq(updates, gathered(out, indices, shape, params)), dtype)
         count = scatter_as(scatter_add, chosen, indices, chosen_updates, params)
         total = scatter_as(scatter_add, mul(instantiate(g), chosen), indices,
                       mul(instantiate(g_updates), chosen_updates), params)
@@ -120,8 +119,7 @@ def _replace_transpose(ct: Value, x: Operand, indices: Operand, updates: Operand
         places = positions(aval.shape, params["dimension_numbers"])
         if not params["unique_indices"] and math.prod([aval.shape[a] for a in places]) > 1:
             raise NotImplementedError(
-                "scatter transpose is only implemented where unique_indices=True"
-            )
+                "scatter transpose is only implemented where unique_indices=True")
         ct_updates = gathered(ct, indices, aval.shape, params)
     return ct_x, None, ct_updates
 
@@ -136,8 +134,7 @@ def _apply_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Valu
     if not params["unique_indices"]:
         raise NotImplementedError(
             "scatter_apply JVP not implemented for indices that may repeat: "
-            "pass unique_indices=True if they do not."
-        )
+            "pass unique_indices=True if they do not.")
     shape = get_aval(updates).shape
     jaxpr, consts, size = params["update_jaxpr"], params["update_consts"], math.prod(shape)
 
@@ -308,8 +305,7 @@ def _traced(func: Callable[[Any], Any], scalar: ShapedArray) -> ClosedJaxpr:
     if out.shape or out.dtype != scalar.dtype:
         raise TypeError(
             f"scatter_apply: func must return a value of type {scalar.str_short()}, "
-            f"got {out.str_short()}."
-        )
+            f"got {out.str_short()}.")
     if any(isinstance(c, Tracer) or get_aval(c).shape for c in closed.consts):
         raise TypeError("scatter_apply: func may depend on its argument and on concrete scalars "
                         "only, not on arrays or traced values.")
@@ -352,8 +348,7 @@ def _other_factors(x: Value, indices: Value, updates: Value, params: Params) -> 
     places, permutation = sort_key_val(places, order)
     _, back = sort_key_val(permutation, order)
     factors = take_along(reshape(updates, (n,)), permutation, 0)
-    others = mul(_products_before(places, factors, False),
-                 _products_before(places, factors, True))
+    others = mul(_products_before(places, factors, False), _products_before(places, factors, True))
     return mul(own, reshape(take_along(others, back, 0), shape))
 
 
@@ -384,8 +379,7 @@ def _product_transpose(ct: Value, x: Operand, indices: Operand, updates: Operand
         return scatter_mul_p.bind(ct, indices, updates, **params), None, None
     if not params["unique_indices"]:
         raise NotImplementedError(
-            "scatter_mul is linear in its updates only with unique_indices=True."
-        )
+            "scatter_mul is linear in its updates only with unique_indices=True.")
     return None, None, gathered(mul(ct, x), indices, updates.aval.shape, params)
 
 

@@ -74,13 +74,11 @@ def _reshape_shape(x: ShapedArray, *, new_sizes: tuple[int, ...],
         raise TypeError(
             "reshape total size must be unchanged, got new_sizes "
             f"{new_sizes} (total size {math.prod(new_sizes)}) for shape {x.shape} "
-            f"(total size {x.size})."
-        )
+            f"(total size {x.size}).")
     if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
         raise TypeError(
             "reshape dimensions must be a permutation of operand dimensions, "
-            f"got dimensions {dimensions} for shape {x.shape}."
-        )
+            f"got dimensions {dimensions} for shape {x.shape}.")
     return x.update(shape=new_sizes)
 
 
@@ -207,8 +205,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
     elif dimensions is None and shape == new_sizes and is_array(operand):
         return operand
     return reshape_p.bind(
-        operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding
-    )
+        operand, new_sizes=new_sizes, dimensions=dimensions, sharding=out_sharding)
 
 
 def _check_open_sums(sharding: Sharding | None, x: ShapedArray) -> None:
@@ -245,9 +242,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
         stop_dimension = as_int("collapse", "stop_dimension", stop_dimension)
     low, high, _ = slice(start, stop_dimension).indices(len(shape))
     if high < low:
-        raise ValueError(
-            f"Invalid dimension range passed to collapse: {shape}[{low}:{high}]"
-        )
+        raise ValueError(f"Invalid dimension range passed to collapse: {shape}[{low}:{high}]")
     return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
 
 
@@ -258,8 +253,7 @@ def _squeeze_shape(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArra
     if any(x.shape[d] != 1 for d in dimensions):
         raise ValueError(
             "squeeze: cannot select an axis to squeeze out which has size not equal to one, got "
-            f"shape={x.shape} and dimensions={dimensions}"
-        )
+            f"shape={x.shape} and dimensions={dimensions}")
     return x.update(shape=tuple([n for i, n in enumerate(x.shape) if i not in dimensions]))
 
 
@@ -387,14 +381,11 @@ def _rev_shape(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     if len(set(dimensions)) != len(dimensions):
         raise TypeError(f"rev dimensions must be unique, got {dimensions}.")
     if any(d < 0 for d in dimensions):
-        raise TypeError(
-            f"rev dimensions must have every element be nonnegative, got {dimensions}."
-        )
+        raise TypeError(f"rev dimensions must have every element be nonnegative, got {dimensions}.")
     if any(d >= x.ndim for d in dimensions):
         raise TypeError(
             "rev dimensions must all be less than operand ndim, got dimensions "
-            f"{dimensions} for operand ndim {x.ndim}."
-        )
+            f"{dimensions} for operand ndim {x.ndim}.")
     return x
 
 
@@ -437,8 +428,7 @@ def _tile_shape(x: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
     if len(reps) != x.ndim:
         raise TypeError(
             "tile reps length must be equal to the ndim of x, got "
-            f"len(reps)={len(reps)} and x.ndim={x.ndim}."
-        )
+            f"len(reps)={len(reps)} and x.ndim={x.ndim}.")
     if any(r < 0 for r in reps):
         raise TypeError(f"tile reps must have every element be nonnegative, got {reps}.")
     return x.update(shape=tuple([r * n for r, n in zip(reps, x.shape, strict=True)]))
@@ -500,15 +490,13 @@ def _bitcast_shape(x: ShapedArray, *, new_dtype: DType) -> ShapedArray:
             "bitcast_convert_type: "
             f"Attempting to convert array of shape {x.shape} from {dtypes.name(old)} of size "
             f"{old_bits} bits to {dtypes.name(new_dtype)} of size {new_bits}, bits but "
-            f"{last} * {old_bits} != {new_bits}"
-        )
+            f"{last} * {old_bits} != {new_bits}")
     if old != new_dtype and any([d == np.bool_ or dtypes.issubdtype(d, np.complexfloating)
                                  for d in (old, new_dtype)]):
         raise TypeError(
             "lax.bitcast_convert_type does not support bool or complex values unless the operand "
             f"and destination types match. Got operand dtype={dtypes.name(old)}, "
-            f"new_dtype={new_dtype!r}. Consider using the arr.view() method instead."
-        )
+            f"new_dtype={new_dtype!r}. Consider using the arr.view() method instead.")
     return ShapedArray(shape, new_dtype)
 
 

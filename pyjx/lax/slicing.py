@@ -157,8 +157,7 @@ def _check_starts(name: str, x: ShapedArray, starts: tuple[ShapedArray, ...]) ->
         if not dtypes.issubdtype(dtype, np.integer) or any(s.dtype != dtype for s in starts):
             got = ", ".join([dtypes.name(s.dtype) for s in starts])
             raise TypeError(
-                f"index arguments to {name} must be integers of the same type, got: {got}"
-            )
+                f"index arguments to {name} must be integers of the same type, got: {got}")
 
 
 def _dynamic_slice_shape(x: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[int, ...]
@@ -167,13 +166,11 @@ def _dynamic_slice_shape(x: ShapedArray, *starts: ShapedArray, slice_sizes: tupl
     if len(slice_sizes) != x.ndim:
         raise TypeError(
             "dynamic_slice slice_sizes must have length equal to the number of dimensions of the "
-            f"operand, got slice_sizes {slice_sizes} for operand shape {x.shape}."
-        )
+            f"operand, got slice_sizes {slice_sizes} for operand shape {x.shape}.")
     if any(n > size for n, size in zip(slice_sizes, x.shape, strict=True)):
         raise TypeError(
             "dynamic_slice slice_sizes must be less than or equal to operand shape, "
-            f"got slice_sizes {slice_sizes} for operand shape {x.shape}."
-        )
+            f"got slice_sizes {slice_sizes} for operand shape {x.shape}.")
     if any(n < 0 for n in slice_sizes):
         raise TypeError("dynamic_slice slice_sizes must be greater than or equal to zero, "
                         f"got slice_sizes of {slice_sizes}.")
@@ -330,14 +327,12 @@ def _update_shape(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> 
     if update.ndim != x.ndim:
         raise TypeError(
             "dynamic_update_slice update must have the same rank as operand, got update shape "
-            f"{update.shape} for operand shape {x.shape}."
-        )
+            f"{update.shape} for operand shape {x.shape}.")
     _check_starts("dynamic_update_slice", x, starts)
     if any(n > size for n, size in zip(update.shape, x.shape, strict=True)):
         raise TypeError(
             "dynamic_update_slice update shape must be smaller than operand shape, got update "
-            f"shape {update.shape} for operand shape {x.shape}."
-        )
+            f"shape {update.shape} for operand shape {x.shape}.")
     check_same_dtypes("dynamic_update_slice", x, update)
     return x.strip_weak_type()
 
@@ -348,8 +343,7 @@ def _update_transpose(ct: Tangent, x: Operand, update: Operand, *starts: Operand
     if is_undefined_primal(x):
         aval = cotangent_aval(update.aval if is_undefined_primal(update) else get_aval(update))
         ct_x = dynamic_update_slice_p.bind(
-            ct, full_aval(aval.update(dtype=get_aval(ct).dtype), 0), *starts
-        )
+            ct, full_aval(aval.update(dtype=get_aval(ct).dtype), 0), *starts)
     if is_undefined_primal(update):
         ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=update.aval.shape)
     return [ct_x, ct_update, *[None] * len(starts)]
@@ -393,8 +387,7 @@ dynamic_update_slice_p = register(Primitive(
 def _updated(x: Value, update: Value, starts: Any, allow_negative: bool | tuple[bool, ...]
              ) -> Array:
     return dynamic_update_slice_p.bind(
-        x, update, *_starts(get_aval(x).shape, starts, allow_negative)
-    )
+        x, update, *_starts(get_aval(x).shape, starts, allow_negative))
 
 
 def dynamic_update_slice(operand: ArrayLike, update: ArrayLike, start_indices: Any, *,

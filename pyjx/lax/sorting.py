@@ -39,8 +39,7 @@ def take_along(x: ArrayLike, indices: ArrayLike, axis: int) -> Any:
         operand_batching_dims=others, start_indices_batching_dims=others,
     )
     places = reshape(indices, (*aval.shape, 1))
-    return gather(x, places, numbers, (1,) * aval.ndim,
-                  mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+    return gather(x, places, numbers, (1,) * aval.ndim, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 # -- sort ------------------------------------------------------------------------------------------
@@ -69,8 +68,7 @@ def _sort_jvp(primals: Values, tangents: Tangents, *, dimension: int, is_stable:
                                num_keys=num_keys)
     return outs, [
         g if type(g) is Zero or get_aval(g).dtype == dtypes.float0
-        else take_along(g, order, dimension) for g in tangents
-    ]
+        else take_along(g, order, dimension) for g in tangents]
 
 
 def _sort_batch(operands: Values, dims: Dims, *, dimension: int, is_stable: bool, num_keys: int
@@ -136,8 +134,7 @@ def sort(operand: Value | Values, dimension: int = -1, is_stable: bool = True,
         if not 1 <= as_int("sort", "num_keys", num_keys) <= len(operand):
             raise ValueError(f"sort: {num_keys=} must be between 1 and {len(operand)=}")
         axis = as_axis("sort", "dimension", dimension, get_aval(operand[0]).ndim)
-        return tuple(sort_p.bind(*operand, dimension=axis, is_stable=is_stable,
-                                 num_keys=num_keys))
+        return tuple(sort_p.bind(*operand, dimension=axis, is_stable=is_stable, num_keys=num_keys))
     operand = _operand("sort", operand)
     axis = as_axis("sort", "dimension", dimension, get_aval(operand).ndim)
     if as_int("sort", "num_keys", num_keys) != 1:
@@ -279,8 +276,7 @@ def _approx_shape(x: ShapedArray, *, aggregate_to_topk: bool, is_max_k: bool, k:
                          f"{size}, got {k}")
     if not dtypes.issubdtype(x.dtype, np.floating):
         raise ValueError(
-            f"approx_top_k: operand must be a floating type, got {dtypes.name(x.dtype)}"
-        )
+            f"approx_top_k: operand must be a floating type, got {dtypes.name(x.dtype)}")
     if not 0 < recall_target <= 1:
         raise ValueError(f"approx_top_k: recall_target must be in (0, 1], got {recall_target}")
     # Without aggregation the result may hold more candidates than k. The computation is exact,

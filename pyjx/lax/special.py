@@ -202,8 +202,7 @@ def _bessel_i0e(x: Value) -> Array:
     return select(is_small, small, mul(large, rsqrt(far)))
 
 
-bessel_i0e_p = elementwise("bessel_i0e", FLOATING,
-                           decomposition=in_single(_bessel_i0e))
+bessel_i0e_p = elementwise("bessel_i0e", FLOATING, decomposition=in_single(_bessel_i0e))
 bessel_i1e_p = elementwise("bessel_i1e", FLOATING)
 # With I_0' = I_1: d (e^-|x| I_0(x)) = (e^-|x| I_1(x) - sign(x) e^-|x| I_0(x)) dx
 differentiate_by_result(

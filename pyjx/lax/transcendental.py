@@ -356,8 +356,7 @@ def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
         raise TypeError(
             "the first argument to pow must have an inexact dtype (float or complex), and the "
             "second argument must have an inexact or integer dtype, and two inexact dtypes must "
-            f"match, but got {x.dtype} and {y.dtype} respectively."
-        )
+            f"match, but got {x.dtype} and {y.dtype} respectively.")
     return ShapedArray(nary_shape("pow", (x, y)), x.dtype, all_weak((x, y)))
 
 

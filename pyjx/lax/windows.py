@@ -74,8 +74,7 @@ def reduce_window_shape_tuple(
     base, holes = [
         None if dilation is None else as_ints(name, what, dilation)
         for what, dilation in (("base_dilation", base_dilation),
-                               ("window_dilation", window_dilation))
-    ]
+                               ("window_dilation", window_dilation))]
     pads = padding_pairs(name, "padding", padding)
     windows = Windows(window, strides, pads, base, holes)
     windows.check(name, shape)
@@ -117,8 +116,7 @@ class Windows(Record):
         for what, sizes in zip(self._fields[:2], self[:2], strict=True):
             if any(n <= 0 for n in sizes):
                 raise TypeError(
-                    f"{name} {what} must have every element be strictly positive, got {sizes}."
-                )
+                    f"{name} {what} must have every element be strictly positive, got {sizes}.")
         for dilation in self[3:]:
             if dilation is not None and any(d <= 0 for d in dilation):
                 raise TypeError(f"{name}: All dilations must be positive, got {dilation}.")
@@ -407,8 +405,7 @@ def _reduce_window_shape(*avals: ShapedArray, jaxpr: ClosedJaxpr, consts: tuple[
         raise TypeError(
             "reduce_window got inconsistent dtypes for operands and init_values: got operand "
             f"dtypes {[a.dtype for a in operands]} and init_value dtypes "
-            f"{[a.dtype for a in inits]}."
-        )
+            f"{[a.dtype for a in inits]}.")
     shape = _windows_shape("reduce_window")(operands[0], **params).shape
     return [ShapedArray(shape, a.dtype) for a in operands]
 
@@ -553,8 +550,7 @@ def _canonical_windows(aval: ShapedArray, window_dimensions: Sequence[int],
     strides, base, holes = [
         ones if values is None else as_ints("reduce_window", what, values)
         for what, values in (("window_strides", window_strides), ("base_dilation", base_dilation),
-                             ("window_dilation", window_dilation))
-    ]
+                             ("window_dilation", window_dilation))]
     pads = None if isinstance(padding, str) else padding_pairs("reduce_window", "padding", padding)
     Windows(window, strides, ((0, 0),) * len(window) if pads is None else pads, base, holes).check(
         "reduce_window", aval.shape)

@@ -9,8 +9,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.nn.activations": (
         "celu elu gelu glu hard_sigmoid hard_silu hard_swish hard_tanh identity leaky_relu "
         "log1mexp log_sigmoid mish relu relu6 selu sigmoid silu soft_sign softplus sparse_plus "
-        "sparse_sigmoid squareplus swish tanh"
-    ),
+        "sparse_sigmoid squareplus swish tanh"),
     "pyjx.nn.normalization": "log_softmax logmeanexp logsumexp softmax standardize",
     "pyjx.nn.encoding": "one_hot",
     "pyjx.nn.attention": "dot_product_attention",

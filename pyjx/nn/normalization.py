@@ -273,8 +273,7 @@ def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
         (x,) = operands("standardize", x)
     where = check_where("standardize", where)
     if algorithm not in ("fast", "stable"):
-        raise ValueError("standardize: algorithm must be 'fast' or 'stable', got "
-                         f"{algorithm!r}")
+        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
     if mean is None:
         mean = reductions.mean_of(x, axis, None, True, where)
     if variance is None:

@@ -334,8 +334,7 @@ def _of_arrays(x: Any, leaves: Sequence[Any], dtype: Any) -> Any:
         except ValueError:
             pass  # what does not fit together
     if dtype is None:
-        values = [v if type(v) in aval_makers else _array(v, None, False)
-                  for v in leaves]
+        values = [v if type(v) in aval_makers else _array(v, None, False) for v in leaves]
         dtype = dtypes.result_type(*values)
     return _stacked(x, dtype)
 
@@ -515,8 +514,7 @@ def _shape_of(shape: SupportsIndex | Sequence[SupportsIndex], name: str) -> tupl
         if n < 0:
             raise TypeError(
                 f"{name}: broadcast_in_dim shape must have every element be nonnegative, "
-                f"got {shape}."
-            )
+                f"got {shape}.")
     return shape  # type: ignore[no-any-return]
 
 

@@ -376,8 +376,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         return run(arrays, text, _hashable(optimize), precision, preferred_element_type,
                    _dot_general, out_sharding)
     if _dot_general is not None:
-        return _einsum_of(arrays, text, optimize, precision, preferred_element_type,
-                          _dot_general)
+        return _einsum_of(arrays, text, optimize, precision, preferred_element_type, _dot_general)
     return _compiled_einsum(arrays, text, optimize, precision, preferred_element_type)
 
 

@@ -170,8 +170,7 @@ logaddexp.define(
     identity=-np.inf, reduce=lambda a, **options: _log_sum(logaddexp, a, **options),
     accumulate=monoids.prefixes(
         lambda a, axis: ops.cumlogsumexp(promote_dtypes_inexact(a)[0], axis)))
-logaddexp2.define(
-    identity=-np.inf, reduce=lambda a, **options: _log_sum(logaddexp2, a, **options))
+logaddexp2.define(identity=-np.inf, reduce=lambda a, **options: _log_sum(logaddexp2, a, **options))
 
 
 @custom_jvp
@@ -546,8 +545,7 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
     if not is_inexact(x):
         return as_array(x)
     if is_complex(x):
-        parts = [nan_to_num(part, copy, nan, posinf, neginf)
-                 for part in (ops.real(x), ops.imag(x))]
+        parts = [nan_to_num(part, copy, nan, posinf, neginf) for part in (ops.real(x), ops.imag(x))]
         return ops.complex(*parts)
     dtype = dtype_of(x)
     x = convert(x, dtype)
@@ -691,8 +689,7 @@ def _gcd(x: ArrayLike, y: ArrayLike) -> Any:
         zero = constant_like(b, 0)
         done = ops.eq(b, zero)
         divisor = ops.select(done, filled_like(b, 1), b)
-        return (ops.select(done, a, b),
-                ops.select(done, b, ops.rem(a, divisor)))
+        return (ops.select(done, a, b), ops.select(done, b, ops.rem(a, divisor)))
 
     return ops.while_loop(unfinished, step, (x, y))[0]
 

@@ -316,8 +316,7 @@ def _update(y: Array, x: ShapedArray, plan: Plan) -> Any:
             f"{fewer}Incompatible types for broadcasting: input type="
             f"{name}[{','.join(map(str, own))}] and requested "
             f"type={name}[{','.join(map(str, plan.shape))}]. The values that x.at[index] is set "
-            f"to, or combined with, must broadcast to x[index], of shape {plan.shape} here."
-        )
+            f"to, or combined with, must broadcast to x[index], of shape {plan.shape} here.")
     dims = list(range(len(plan.shape) - len(own), len(plan.shape)))
     y = _along_any(y, plan.shape, dims)
     return ops.rev(y, plan.reversed_dims) if plan.reversed_dims else y
@@ -369,8 +368,7 @@ def _writer(method: str, pattern: tuple[Entry, ...], options: Options) -> Callab
 
 def _small_ints(values: list[Any]) -> bool:
     """Whether the integers fit int32, the type in which they go to a program."""
-    return not values or all(
-        [type(v) is not int or -2147483648 <= v <= 2147483647 for v in values])
+    return not values or all([type(v) is not int or -2147483648 <= v <= 2147483647 for v in values])
 
 
 def getitem(x: Array, index: object, options: Options = _default) -> Any:
@@ -681,8 +679,7 @@ def _aligned_index(x: ArrayLike, i: Any, axis: int) -> tuple[Any, ...]:
             size = [1] * len(own)
             size[d] = n
             if m not in (1, n):
-                raise ValueError("Incompatible shapes for broadcasting: "
-                                 f"shapes={[shape, own]}")
+                raise ValueError(f"Incompatible shapes for broadcasting: shapes={[shape, own]}")
             index.append(ops.reshape(ops.iota(np.int32, n), size) if type(n) is not int else
                          np.arange(n, dtype=np.int32).reshape(size))
     return tuple(index)

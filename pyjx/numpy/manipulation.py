@@ -714,5 +714,4 @@ def _rolled_along(a: ArrayLike, steps: list[Any], axis: int, known: bool) -> Any
     if len(steps) > 1:
         step = lax.reduce(step, scalar_constant(0, get_aval(step).dtype), lambda x, y: lax.select(
             y < whole - x, x + y, y - (whole - x)), (0,))  # x + y mod `whole`, without overflow
-    return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), lax.sub(whole, step), size,
-                                    axis)
+    return lax.dynamic_slice_in_dim(lax.concatenate([a, a], axis), lax.sub(whole, step), size, axis)

@@ -46,8 +46,7 @@ def takes_part(x: object) -> bool:
     return (
         type(x) in aval_makers
         or isinstance(x, (np.ndarray, np.generic, int, float, complex))
-        or hasattr(x, "__jax_array__")
-    )
+        or hasattr(x, "__jax_array__"))
 
 
 def check_arraylike(name: str, *args: Any) -> None:
@@ -135,9 +134,7 @@ def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
     if aval.dtype in dtypes.complex_dtypes and dtype not in dtypes.complex_dtypes:
         warn_of_complex()
         x = lax.real(x)
-    return lax.convert_element_type_p.bind(
-        x, new_dtype=dtype, weak_type=weak, sharding=None
-    )
+    return lax.convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak, sharding=None)
 
 
 def _held(x: Any) -> Any:
@@ -251,13 +248,11 @@ def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
         raise ValueError(
             f"Operands could not be broadcast together for {name} on shapes {text} and with the "
             "config option jax_numpy_rank_promotion='raise'. For more information, see "
-            f"{RANKS_EXPLAINED}"
-        )
+            f"{RANKS_EXPLAINED}")
     warn(
         f"Following NumPy automatic rank promotion for {name} on shapes {text}. Set the "
         "jax_numpy_rank_promotion config option to 'allow' to disable this warning; for more "
-        f"information, see {RANKS_EXPLAINED}"
-    )
+        f"information, see {RANKS_EXPLAINED}")
 
 
 def check_batch_ranks(signature: str, shapes: list[tuple[int, ...]], core_ranks: list[int]) -> None:

@@ -60,8 +60,7 @@ def _round_integers(x: ArrayLike, step: int) -> Any:
     rest = ops.sub(x, ops.mul(quotient, unit))
     missing = ops.sub(unit, rest)
     odd = ops.bitwise_and(quotient, constant_like(x, 1))
-    up = ops.bitwise_or(ops.gt(rest, missing), ops.bitwise_and(ops.eq(rest, missing),
-                                                               as_bool(odd)))
+    up = ops.bitwise_or(ops.gt(rest, missing), ops.bitwise_and(ops.eq(rest, missing), as_bool(odd)))
     return ops.mul(ops.add(quotient, convert(up, dtype_of(x))), unit)
 
 

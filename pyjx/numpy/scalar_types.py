@@ -57,8 +57,7 @@ NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
     "complex128 bfloat16 int1 int2 int4 uint1 uint2 uint4 float4_e2m1fn float6_e2m3fn "
     "float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz "
-    "float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
-)
+    "float8_e5m2 float8_e5m2fnuz float8_e8m0fnu")
 
 for _name in NAMES.split():
     if hasattr(ml_dtypes, _name) or hasattr(np, _name):

@@ -114,8 +114,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     out = []
     for axis, fill in enumerate(fills):
         step = math.prod(aval.shape[axis + 1:])
-        index = ufuncs.remainder(ufuncs.floor_divide(flat, max(step, 1)),
-                                 max(aval.shape[axis], 1))
+        index = ufuncs.remainder(ufuncs.floor_divide(flat, max(step, 1)), max(aval.shape[axis], 1))
         fill = convert(0 if fill is None else fill, kind)
         if get_aval(fill).ndim:
             raise ValueError("nonzero: fill_value must be a scalar or tuple of scalars; got "
@@ -470,8 +469,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None,
     >>> jax.numpy.union1d(jax.numpy.array([1, 2]), jax.numpy.array([2, 3])).tolist()
     [1, 2, 3]
     """
-    return unique(lax.concatenate(_flat("union1d", ar1, ar2), 0), size=size,
-                  fill_value=fill_value)
+    return unique(lax.concatenate(_flat("union1d", ar1, ar2), 0), size=size, fill_value=fill_value)
 
 
 def _chosen(name: str, values: ArrayLike, mask: ArrayLike, size: int | None, fill_value: Any,

@@ -415,8 +415,7 @@ def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None
     side = "left" if right else "right"
     options = {"side": side, "method": "scan" if method is None else method}
     up = body_of(searchsorted)(bins, x, **options)
-    down = lax.sub(literal(size, dtype), body_of(searchsorted)(
-        lax.rev(bins, (0,)), x, **options))
+    down = lax.sub(literal(size, dtype), body_of(searchsorted)(lax.rev(bins, (0,)), x, **options))
     first, last = (lax.squeeze(lax.slice_in_dim(bins, i, i + 1), (0,)) for i in (0, size - 1))
     return ufuncs.where(ufuncs.greater_equal(last, first), up, down)
 

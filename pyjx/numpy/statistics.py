@@ -37,8 +37,7 @@ from pyjx.runtime.operations import body_of
 _sum = body_of(reductions.sum)
 _real_part_error = (
     "jax.numpy.var does not yet support real dtype parameters when computing the variance of an "
-    "array of complex values. Leave `dtype` out, and convert the result, which is real."
-)
+    "array of complex values. Leave `dtype` out, and convert the result, which is real.")
 
 
 def user_dtype(name: str, dtype: DTypeLike) -> Any:

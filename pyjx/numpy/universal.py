@@ -458,8 +458,7 @@ def _reduced_at(function: ufunc, a: Array, indices: Array, axis: int, dtype: np.
         return lax.select(inside, convert(body(totals, x[None]), dtype), totals), None
 
     out, _ = lax.scan(step, x.at[indices].get(mode="fill"), (jnp.arange(size), x))
-    return convert(moveaxis(out, 0, axis), dtype,
-                   weak and get_aval(a).dtype == dtype)
+    return convert(moveaxis(out, 0, axis), dtype, weak and get_aval(a).dtype == dtype)
 
 
 @op_jit(static_argnames=("function",))

@@ -66,8 +66,7 @@ def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Calla
     buckets = full((max(-(-len(bucket) // size), 1), *shape), start, aval.dtype)
     if target is not None:
         options["out_sharding"] = PartitionSpec()
-    out = join(getattr(buckets.at[bucket, ids], method)(data, **options), axis=0).astype(
-        aval.dtype)
+    out = join(getattr(buckets.at[bucket, ids], method)(data, **options), axis=0).astype(aval.dtype)
     return placed(out, target)
 
 

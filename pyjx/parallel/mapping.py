@@ -390,8 +390,7 @@ class _Mapped(Record):
 
 
 def _is_same_mesh(mesh: AbstractMesh, context: AbstractMesh) -> bool:
-    return (mesh.shape_tuple == context.shape_tuple
-            and mesh.axis_types == context.axis_types)
+    return mesh.shape_tuple == context.shape_tuple and mesh.axis_types == context.axis_types
 
 
 def _check_closed_over(aval: AbstractValue, names: frozenset[Any]) -> None:

@@ -225,8 +225,7 @@ def poisson(key: KeyLike, lam: ArrayLike, shape: Sequence[int] | None = None,
 # log(k!) minus Stirling's formula, (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2.
 _STIRLING = np.array([
     math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
-    for k in range(10)
-])
+    for k in range(10)])
 
 
 def _stirling_rest(k: Array) -> Array:
@@ -297,8 +296,7 @@ def _binomial_floats(key: KeyLike, n: Array, p: Array, dtype: DType) -> Array:
     safe_q = lax.select(bad_q, _like(q, 0.01), q)
     waiting = bad_n | (n * safe_q <= 10)
     trials = lax.floor(n)
-    low = _binomial_by_waiting(key, lax.select(waiting, trials, _like(n, 0)),
-                               lax.log1p(-safe_q))
+    low = _binomial_by_waiting(key, lax.select(waiting, trials, _like(n, 0)), lax.log1p(-safe_q))
     # One of the two is returned, so the key is used once.
     # What is not drawn by rejection stands in its loop as numbers that are soon accepted.
     many = min(1e4, float(dtypes.finfo(get_aval(n).dtype).max))
@@ -493,8 +491,7 @@ def permutation(key: KeyLike, x: Any, axis: int = 0, independent: bool = False, 
             raise_traced_size("permutation", x)
         as_axis("permutation", "axis", axis, 1)
         size = x if isinstance(x, SymbolicDim) else max(0, operator.index(x))
-        out = _permuted_range(wrapped, size=size,
-                              dtype=dtypes.default_int_dtype())
+        out = _permuted_range(wrapped, size=size, dtype=dtypes.default_int_dtype())
         return placed_result(out, out_sharding, "permutation")
     axis = as_axis("permutation", "axis", axis, aval.ndim)
     if is_key(x):

@@ -335,8 +335,7 @@ def _rbg_random_bits(key: Value, bit_width: int, shape: tuple[int, ...]) -> Arra
     return _generate(key, shape, bit_width)
 
 
-rbg = register(PRNGImpl((4,), _rbg_seed, _rbg_split, _rbg_random_bits, _rbg_fold_in, "rbg",
-                        "rbg"))
+rbg = register(PRNGImpl((4,), _rbg_seed, _rbg_split, _rbg_random_bits, _rbg_fold_in, "rbg", "rbg"))
 
 
 def _unsafe_rbg_split(key: Value, shape: tuple[int, ...]) -> Array:

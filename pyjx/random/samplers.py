@@ -120,8 +120,7 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
         raise ValueError(
             f"{name} parameter shapes must be broadcast-compatible with shape argument, and the "
             "result of broadcasting the shapes must equal the shape argument, but got result "
-            f"{full} for shape argument {shape}"
-        )
+            f"{full} for shape argument {shape}")
     return shape
 
 
@@ -431,8 +430,7 @@ def integers(key: KeyLike, shape: tuple[int, ...], low: ArrayLike, high: ArrayLi
     half = lax.rem(lax.full(size, 2 ** (width // 2), uint), span)
     scale = lax.rem(lax.mul(half, half), span)
     low, span, scale = [stretch(x, shape) for x in (low, span, scale)]
-    w0, w1 = [draw_bits(k, width, shape, True)
-              for k in split_traced(key)]
+    w0, w1 = [draw_bits(k, width, shape, True) for k in split_traced(key)]
     number = lax.add(lax.mul(lax.rem(w0, span), scale), lax.rem(w1, span))
     return lax.add(low, lax.convert_element_type(lax.rem(number, span), dtype))
 

@@ -431,8 +431,7 @@ def _setitem(self: Any, i: Any, x: Any) -> None:
     raise TypeError(
         "JAX arrays are immutable and do not support in-place item assignment. Instead of "
         "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
-        "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
-    )
+        "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html")
 
 
 def _removed(name: str, instead: str) -> Any:

@@ -248,8 +248,7 @@ def _gpu_options(platform: str) -> dict[str, Any]:
     if allocator not in ("default", "platform", "bfc", "cuda_async"):
         raise ValueError(
             "XLA_PYTHON_CLIENT_ALLOCATOR must be one of default, platform, bfc and cuda_async, "
-            f"got {allocator!r}."
-        )
+            f"got {allocator!r}.")
     if allocator != "default":
         options["allocator"] = allocator
     preallocate = env.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false").lower()
@@ -325,8 +324,7 @@ def _start(platform: str, explicit: bool) -> Any:
                 return None
             load_plugin(platform)
             client = jaxlib_api.make_plugin_client(
-                platform, _client_options(platform), group.client
-            )
+                platform, _client_options(platform), group.client)
     except (RuntimeError, OSError) as error:
         _failures[platform] = f"it failed to start: {error}"
         return None
@@ -368,8 +366,7 @@ def _start_default() -> Any:
                 raise RuntimeError(
                     f"Unable to initialize backend '{platform}': {_failures[platform]} (platforms "
                     f"requested: {','.join(names)}; set JAX_PLATFORMS='' or jax_platforms=None to "
-                    "choose a backend automatically)"
-                )
+                    "choose a backend automatically)")
             _default_client = _default_client or client
         return _default_client
 
@@ -473,8 +470,7 @@ def get_backend(backend: str | Any | None = None) -> Any:
     if backend in ALIASES:
         raise RuntimeError(
             f"Unknown backend: '{backend}' requested, but no platforms that are instances of "
-            f"{backend} are present. Platforms present are: {','.join(present)}{why}"
-        )
+            f"{backend} are present. Platforms present are: {','.join(present)}{why}")
     raise RuntimeError(f"Unknown backend {backend}. Available backends are {present}{why}")
 
 
@@ -488,8 +484,7 @@ def check_not_started() -> None:
         raise RuntimeError(
             "jax.distributed.initialize() must be called before any JAX calls that might "
             "initialise the XLA backend. This includes any computation, but also calls to "
-            "jax.devices, jax.device_put, and others."
-        )
+            "jax.devices, jax.device_put, and others.")
 
 
 def devices(backend: str | Any | None = None) -> list[Any]:

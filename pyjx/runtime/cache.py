@@ -281,8 +281,7 @@ class Entry:
         if blob is None:
             return None
         try:
-            return jaxlib_api.deserialize_executable(client, blob, devices, options,
-                                                     host_callbacks)
+            return jaxlib_api.deserialize_executable(client, blob, devices, options, host_callbacks)
         except Exception as error:  # whatever XLA dislikes is compiled again
             self._discard(error)
             return None

@@ -133,8 +133,7 @@ def backend_compile_and_load(backend: Any, module: str | bytes, executable_devic
                              options: Any, host_callbacks: Sequence[Any] = ()) -> Any:
     """Let XLA compile a program. All programs that are not found in the disk cache come by here,
     where tools that watch or forbid compilation look."""
-    return jaxlib_api.compile_and_load(backend, module, executable_devices, options,
-                                       host_callbacks)
+    return jaxlib_api.compile_and_load(backend, module, executable_devices, options, host_callbacks)
 
 
 def compile_alone() -> None:
@@ -206,8 +205,7 @@ def _make_options(
     if num_replicas * num_partitions != len(devices):
         raise ValueError(
             f"compile: {num_replicas} replicas of {num_partitions} partitions need "
-            f"{num_replicas * num_partitions} devices, got {len(devices)}."
-        )
+            f"{num_replicas * num_partitions} devices, got {len(devices)}.")
     options = jaxlib_api.CompileOptions()
     options.num_replicas = num_replicas
     options.num_partitions = num_partitions
@@ -342,8 +340,7 @@ def _checked_options(options: CompilerOptions) -> tuple[tuple[str, Any], ...]:
         if not isinstance(value, (str, bool, int, float)):
             raise TypeError(
                 f"compiler_options: the value of {name!r} is a str, bool, int or float, got "
-                f"{value!r} of type {type(value).__name__}"
-            )
+                f"{value!r} of type {type(value).__name__}")
         checked.append((name, value))
     return tuple(sorted(checked))
 
@@ -366,8 +363,7 @@ def _effort_level(name: str, value: Any) -> str:
 # What XLA adds to the error of any text that does not parse.
 _NOISE = (
     r"\s*(Failed to (parse|deserialize)[^.\n]*using StableHLO v[^\n]*|"
-    r"[^\n]*this could indicate forward incompatibility[^\n]*)"
-)
+    r"[^\n]*this could indicate forward incompatibility[^\n]*)")
 
 
 def _of_unknown_sizes(program: LoweredProgram | str | bytes) -> Exception | None:

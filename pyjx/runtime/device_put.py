@@ -48,8 +48,7 @@ put_handlers: dict[type, Callable[[Any, Any, bool], Any]] = {
 
 
 def _is_target(x: Any) -> bool:
-    return x is None or isinstance(x, (_Device, Sharding, Space, PartitionSpec,
-                                               Format))
+    return x is None or isinstance(x, (_Device, Sharding, Space, PartitionSpec, Format))
 
 
 _PLATFORMS = "cpu", "gpu", "tpu", "cuda", "rocm"
@@ -62,8 +61,7 @@ def _check_target(device: Any) -> Any:
     cure = f". A device is jax.devices({platform!r})[0]" if platform in _PLATFORMS else ""
     raise ValueError(
         "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
-        f"`jax.memory.Space` or a pytree of these values. Received invalid value: {device}{cure}"
-    )
+        f"`jax.memory.Space` or a pytree of these values. Received invalid value: {device}{cure}")
 
 
 def target_sharding(device: Any, x: Any = None) -> Any:
@@ -234,8 +232,7 @@ def _put_traced(tree: Any, leaves: list[Any], targets: Sequence[Any], sources: S
     semantics = tuple(
         _CopySemantics.DONATE_INPUT if d
         else _CopySemantics.ALWAYS_COPY if a is False else _CopySemantics.REUSE_INPUT
-        for d, a in zip(donated, aliased, strict=True)
-    )
+        for d, a in zip(donated, aliased, strict=True))
     targets = [None if names_no_mesh(t) else
                _along_mesh(t) if isinstance(t, PartitionSpec) else t for t in targets]
     tree_util.of_each_leaf(lambda x, target: check_rank(target, get_aval(x)) if isinstance(
@@ -249,8 +246,7 @@ def _device_put_impl(*operands: Value, devices: Sequence[Any], srcs: Sequence[An
     return [
         _put_leaf(x, device, semantics == _CopySemantics.DONATE_INPUT,
                   semantics != _CopySemantics.ALWAYS_COPY)
-        for x, device, semantics in zip(operands, devices, copy_semantics, strict=True)
-    ]
+        for x, device, semantics in zip(operands, devices, copy_semantics, strict=True)]
 
 
 def _device_put_shape(*operands: ShapedArray, devices: Sequence[Any], **params: Any

@@ -78,8 +78,7 @@ def equation_profile(jaxpr: Jaxpr) -> bytes:
         for text in (function, file):
             strings.setdefault(text, len(strings))
         parts.append(proto(4, proto(1, i) + proto(4, proto(1, i) + proto(2, line))))
-        parts.append(proto(5, proto(1, i) + proto(2, strings[function])
-                            + proto(4, strings[file])))
+        parts.append(proto(5, proto(1, i) + proto(2, strings[function]) + proto(4, strings[file])))
     parts += [proto(6, text.encode()) for text in strings]
     return gzip.compress(b"".join(parts))
 

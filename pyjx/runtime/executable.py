@@ -89,8 +89,7 @@ class Executable:
         if handlers is None:
             handlers = self._handlers[committed] = [
                 jaxlib_api.result_handler(a, s, committed)
-                for a, s in zip(self.out_avals, self.out_shardings, strict=True)
-            ]
+                for a, s in zip(self.out_avals, self.out_shardings, strict=True)]
         return handlers
 
     def call(self, args: Sequence[Any], committed: bool = False) -> list[Any]:

@@ -19,8 +19,7 @@ scipy = deferred("scipy")  # which brings LAPACK
 _registered: set[str] = set()  # platforms, and families of the CPU's, that XLA knows
 # By what their names begin with.
 _CPU_FAMILIES = {"lapack": ("lapack_", "tridiagonal_solve"), "sparse": ("cpu_csr_sparse_dense",)}
-_CUDA_FAMILIES = ("_blas", "_hybrid", "_linalg", "_prng", "_rnn", "_solver", "_sparse",
-                  "_triton")
+_CUDA_FAMILIES = ("_blas", "_hybrid", "_linalg", "_prng", "_rnn", "_solver", "_sparse", "_triton")
 
 
 def families_in(program: str | bytes) -> Collection[str]:
@@ -55,8 +54,7 @@ def _register_on_cpu(family: str) -> None:
     else:
         targets = jaxlib_api.sparse_targets()
     for name, handler in targets.items():
-        jaxlib_api.register_custom_call(name, handler, "cpu",
-                                        1 if name.endswith("_ffi") else 0)
+        jaxlib_api.register_custom_call(name, handler, "cpu", 1 if name.endswith("_ffi") else 0)
         if is_lapack:
             jaxlib_api.register_batch_partitionable(name)
     _registered.add(family)

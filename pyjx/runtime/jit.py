@@ -454,8 +454,7 @@ def _traces_of(fun: Callable[..., Any], key: Any) -> Traces:
 
 def _debug_info(traced_for: str, fun: Callable[..., Any], in_tree: TreeDef, static: Any
                ) -> TracedInfo:
-    info = TracedInfo(traced_for, source_of(fun),
-                      signature.names_when_asked(fun, in_tree, static))
+    info = TracedInfo(traced_for, source_of(fun), signature.names_when_asked(fun, in_tree, static))
     info.entry = info.history = None
     return info
 

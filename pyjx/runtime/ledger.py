@@ -226,8 +226,7 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
         entry.tree, entry.layout = in_tree, None
     else:  # it holds objects of the user's
         entry.tree, entry.layout = None, layout_of(source, in_tree, entry.static)
-    entry.flags = tuple([(name, in_short(value))
-                         for name, value in configuration.changed_traced()])
+    entry.flags = tuple([(name, in_short(value)) for name, value in configuration.changed_traced()])
     entry.axes = ", ".join([f"{a.name!r}: {a.size}" for a in named_axes()]) \
         if state.axis_frames else ""
     entry.options = traces.options
@@ -356,8 +355,7 @@ def _history_of(traces: Traces, source: Source, fun: Callable[..., Any], name: s
         around = None if outer is code or outer is None else (
             outer.co_filename, outer.co_firstlineno)
         key = (name, place, source.made, around, traced_for)
-        history = _histories.get(key) or History(
-            key, name, "" if code is None else place_of(code))
+        history = _histories.get(key) or History(key, name, "" if code is None else place_of(code))
     traces.history = history = _histories.setdefault(history.key, history)  # it may have gone
     _histories.move_to_end(history.key)
     if len(_histories) > FUNCTIONS:

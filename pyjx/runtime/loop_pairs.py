@@ -86,8 +86,7 @@ class _LoopPair:
         size = costs.machine.sizes
 
         def moves(v: Any) -> bool:
-            return (price > costs.machine.to_host and v not in always
-                    and size(v.aval) >= _MOVED)
+            return price > costs.machine.to_host and v not in always and size(v.aval) >= _MOVED
 
         def keep(v: Any) -> float:
             return 0.0 if v in always else (costs.machine.to_host if moves(v) else price) * size(

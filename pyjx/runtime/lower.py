@@ -169,8 +169,7 @@ def warn_of_captured(closed: ClosedJaxpr) -> None:
         text += (" The report that follows goes with JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=0.\n\n"
                  + _report(closed, sizes, frames if frames > 0 else sys.maxsize))
     else:
-        text += (" JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=-1 brings a report of where they are "
-                 "used.")
+        text += (" JAX_CAPTURED_CONSTANTS_REPORT_FRAMES=-1 brings a report of where they are used.")
     warn(text)
 
 

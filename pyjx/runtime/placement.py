@@ -437,8 +437,7 @@ def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings, context: Me
             f"{_arg_name(closed, i)} of type: {closed.in_avals[i].str_short()}. Put the "
             "argument there with device_put, or leave in_shardings out: jit takes arguments "
             "where they are.")
-    return tuple([has if wants is None else wants
-                  for has, wants in zip(given, asked, strict=True)])
+    return tuple([has if wants is None else wants for has, wants in zip(given, asked, strict=True)])
 
 
 def _mesh(known: Sequence[Any], devices: Any, context: Mesh | None) -> Mesh | None:

@@ -267,8 +267,7 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], keep_unus
         raise exhaustion.completed(error, closed, name, placement.devices[0]) from None
 
 
-_FIRST_LEVEL = (("xla_cpu_parallel_codegen_split_count", 1),
-                ("xla_backend_optimization_level", 1))
+_FIRST_LEVEL = (("xla_cpu_parallel_codegen_split_count", 1), ("xla_backend_optimization_level", 1))
 _OLDER_EMITTERS = (("xla_cpu_use_fusion_emitters", False),)
 _SMALL = 4096  # elements, for which the time of a kernel does not count
 _LONGEST = 500  # operations; in longer programs it pays to compile kernels side by side

@@ -181,8 +181,7 @@ class Search(Costs):
         for border in borders:
             found = []
             for n in _PARTS if small else _PARTS[-2:]:
-                cut = self._cut(plan, _starts(
-                    plan.jaxpr.eqns, border, n, self.machine.sizes), loop)
+                cut = self._cut(plan, _starts(plan.jaxpr.eqns, border, n, self.machine.sizes), loop)
                 found.append((*self._risen(cut, budget), cut))
                 if found[-1][0].live.peak <= budget and not small:
                     break

@@ -161,8 +161,7 @@ def _addressable_device_tuple(self: Sharding) -> tuple[Any, ...]:
 
 def _shard_shape(self: Sharding, global_shape: Sequence[int]) -> Shape:
     """The shape of the part of each device."""
-    return _shard_shape_of(self._to_xla_hlo_sharding(len(global_shape)), self,
-                           tuple(global_shape))
+    return _shard_shape_of(self._to_xla_hlo_sharding(len(global_shape)), self, tuple(global_shape))
 
 
 def _shard_shape_of(hlo: Any, sharding: Sharding | None, shape: Shape) -> Shape:
@@ -175,8 +174,7 @@ def _shard_shape_of(hlo: Any, sharding: Sharding | None, shape: Shape) -> Shape:
                 f"{sharding} implies that array axis {axis} is partitioned {count} times, "
                 f"but the dimension size is {size} (full shape: {shape}, per-dimension tiling "
                 f"factors: {tuple(tiles)} should evenly divide the shape). Pad the array, or "
-                "cut it along other dimensions or mesh axes."
-            )
+                "cut it along other dimensions or mesh axes.")
     return tuple(s // t for s, t in zip(shape, tiles, strict=False))
 
 
@@ -212,8 +210,7 @@ def indices_of(hlo: Any, shape: Shape, count: int, sharding: Sharding | None = N
     for coordinates in np.ndindex(*tiles):
         index = tuple(
             slice(None) if n == 1 else slice(c * k, (c + 1) * k)
-            for c, n, k in zip(coordinates, tiles, part, strict=True)
-        )
+            for c, n, k in zip(coordinates, tiles, part, strict=True))
         for device in order[coordinates]:
             indices[device] = index
     return tuple(indices)
@@ -422,8 +419,7 @@ def _named_check_aval(self: Sharding, aval_shape: Shape) -> None:
         hint = " For scalars the PartitionSpec should be P()" if not aval_shape else ""
         raise ValueError(
             f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was "
-            f"applied to a value of rank {len(aval_shape)}.{hint}"
-        )
+            f"applied to a value of rank {len(aval_shape)}.{hint}")
 
 
 def _named_shard_shape(self: Sharding, global_shape: Sequence[int]) -> Shape:

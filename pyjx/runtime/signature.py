@@ -124,8 +124,7 @@ def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: st
         if not all(-n <= i < n for i in numbers):
             raise ValueError(
                 f"Jitted function has {kind}_argnums={numbers}, but only accepts {n} positional "
-                "arguments."
-            )
+                "arguments.")
         numbers = tuple([i % n for i in numbers])
     if argnums is None:
         numbers = tuple([i for i, name in enumerate(positional) if name in names])
@@ -160,14 +159,12 @@ def check_disjoint(static: tuple[tuple[int, ...], tuple[str, ...]],
         raise ValueError(
             "static_argnames and donate_argnames cannot intersect. Argument names "
             f"{{{', '.join(map(repr, sorted(both)))}}} appear in both static_argnames and "
-            "donate_argnames"
-        )
+            "donate_argnames")
     positions = set(static[0]) & set(donated[0])
     if positions:
         raise ValueError(
             "static_argnums and donate_argnums cannot intersect. Argument positions "
-            f"{positions} appear in both static_argnums and donate_argnums"
-        )
+            f"{positions} appear in both static_argnums and donate_argnums")
 
 
 def _integers(x: Any, kind: str) -> tuple[int, ...]:

@@ -155,10 +155,8 @@ class Traced(_Stage):
             leaves, tree = tree_flatten((args, kwargs))
             if tree != traced.in_tree:
                 raise TypeError(
-                    f"{traced.name} was traced for arguments {traced.in_tree}, called with {tree}."
-                )
-            return tree_unflatten(
-                traced.out_tree, eval_jaxpr(traced.closed.jaxpr, consts, *leaves))
+                    f"{traced.name} was traced for arguments {traced.in_tree}, called with {tree}.")
+            return tree_unflatten(traced.out_tree, eval_jaxpr(traced.closed.jaxpr, consts, *leaves))
 
         fun.__name__ = traced.name
         return list(traced.closed.consts), fun
@@ -226,8 +224,7 @@ class Traced(_Stage):
             if len(lowering_platforms) > 1:
                 raise NotImplementedError(
                     "lower: one program for several platforms is made by `export`; got "
-                    f"lowering_platforms={tuple(lowering_platforms)}"
-                )
+                    f"lowering_platforms={tuple(lowering_platforms)}")
             platform = backends.platforms_named(lowering_platforms[0], "lower")[0]
         return Lowered(self._spec, self._traced, self._given, platform)
 
@@ -244,8 +241,7 @@ class Lowered(_Stage):
         if any(isinstance(c, Tracer) and type(c) is not Ref for c in traced.closed.consts):
             raise TypeError(
                 f"lower: {spec.name} closes over values of an outer transformation, which are "
-                "not known yet. Pass them as arguments."
-            )
+                "not known yet. Pass them as arguments.")
         if platform is None:
             _check_has_devices(given, traced)
         self._placement, _ = placement_of(traced.closed, given, traced.request, platform)
@@ -336,8 +332,7 @@ class Lowered(_Stage):
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimates (flops, bytes accessed) of the program before optimisation; None where
         the backend makes none, as those of GPUs and TPUs."""
-        return jaxlib_api.hlo_cost_analysis(
-            backends.get_backend(), self.compiler_ir("hlo"))
+        return jaxlib_api.hlo_cost_analysis(backends.get_backend(), self.compiler_ir("hlo"))
 
 
 def _check_has_devices(given: Shardings, traced: TracedCall) -> None:
@@ -438,8 +433,7 @@ class Compiled(_Stage):
             if isinstance(x, Tracer) and type(x) is not Ref:
                 raise TypeError(
                     "Cannot apply JAX transformations to a function lowered and compiled for a "
-                    f"particular signature. Detected argument of Tracer type {type(x)}."
-                )
+                    f"particular signature. Detected argument of Tracer type {type(x)}.")
         self._check_avals(leaves)
         return leaves
 
@@ -477,13 +471,11 @@ class Compiled(_Stage):
             names = self._traced.closed.debug_info.arg_names or tuple(map(str, range(len(avals))))
             lines = [
                 f"Argument '{names[i]}' compiled with {expected.str_short()} and called with "
-                f"{aval.str_short()}" for i, expected, aval in wrong
-            ]
+                f"{aval.str_short()}" for i, expected, aval in wrong]
             raise TypeError(
                 "Argument types differ from the types for which this computation was compiled. "
                 "Perhaps you are calling the compiled executable with a different enable_x64 mode "
-                "than when it was AOT compiled? The mismatches are:\n" + "\n".join(lines)
-            )
+                "than when it was AOT compiled? The mismatches are:\n" + "\n".join(lines))
 
     @property
     def out_info(self) -> Any:
@@ -491,8 +483,7 @@ class Compiled(_Stage):
             return super().out_info
         return tree_unflatten(self.out_tree, [
             abstract.ShapeDtypeStruct(a.shape, a.dtype, sharding=s, weak_type=a.weak_type)
-            for a, s in zip(self._traced.closed.out_avals, self._out_shardings, strict=True)
-        ])
+            for a, s in zip(self._traced.closed.out_avals, self._out_shardings, strict=True)])
 
     def as_text(self) -> str:
         """The optimised HLO, with the names and the lines of this program: where the disk cache had

@@ -30,8 +30,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "signal": ("Signals: convolutions and spectra.", {
         "pyjx.scipy.signals": (
-            "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"
-        ),
+            "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"),
     }),
     "sparse": ("Linear systems whose matrices are functions.", {}),
     "sparse.linalg": ("Iterative solvers of linear systems.", {

@@ -55,8 +55,7 @@ def _between(low: Point, high: Point) -> Array:
     d2 = jnp.sign(width) * jnp.sqrt(jnp.maximum(square, 0))
     cubic = high.step - width * (high.slope + d2 - d1) / (high.slope - low.slope + 2 * d2)
     share = (cubic - low.step) / width
-    return jnp.where((square >= 0) & (share > 0.1) & (share < 0.9), cubic,
-                     low.step + width / 2)
+    return jnp.where((square >= 0) & (share > 0.1) & (share < 0.9), cubic, low.step + width / 2)
 
 
 def line_search(fun: Callable[[Array], tuple[Array, Array]], x: Array, direction: Array,

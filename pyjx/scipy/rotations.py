@@ -369,5 +369,4 @@ class Slerp(NamedTuple):
         place = jnp.clip(jnp.searchsorted(self.times, times, side="right") - 1, 0,
                          len(self.timedelta) - 1)
         share = (times - self.times[place]) / self.timedelta[place]
-        return self.rotations[place] * Rotation.from_rotvec(
-            self.rotvecs[place] * share[..., None])
+        return self.rotations[place] * Rotation.from_rotvec(self.rotvecs[place] * share[..., None])

@@ -262,8 +262,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
     transformed = [i for i in along if 1 not in (m[i], n[i])]
     sizes = [m[i] + n[i] - 1 for i in transformed]
     real = not jnp.issubdtype(x.dtype, jnp.complexfloating)
-    forward, backward = ((jnp.fft.rfftn, jnp.fft.irfftn) if real
-                         else (jnp.fft.fftn, jnp.fft.ifftn))
+    forward, backward = ((jnp.fft.rfftn, jnp.fft.irfftn) if real else (jnp.fft.fftn, jnp.fft.ifftn))
     out = (backward(forward(x, sizes, transformed) * forward(y, sizes, transformed), sizes,
                     transformed) if transformed else x * y)
     for i, size in enumerate(out.shape):
@@ -465,8 +464,7 @@ def _spectra(nperseg: int, noverlap: int, nfft: int, detrend: Any, onesided: boo
     onesided = onesided and not any(jnp.iscomplexobj(a) for a in arrays)
     transforms = [_transforms(a, window, nperseg, noverlap, nfft, _remover(detrend), onesided)
                   for a in arrays]
-    scale = (1 / (fs * (window * window).sum()) if scaling == "density"
-             else 1 / window.sum() ** 2)
+    scale = 1 / (fs * (window * window).sum()) if scaling == "density" else 1 / window.sum() ** 2
     if not jnp.iscomplexobj(scale):  # of the precision of the signals, whatever that of fs is
         scale = scale.astype(dtype)
     out = (transforms[0] * jnp.sqrt(scale) if average is None

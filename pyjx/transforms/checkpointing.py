@@ -151,8 +151,7 @@ def save_and_offload_only_these_names(
         raise ValueError(
             "The names should be exclusive and should not intersect in `names_which_can_be_saved` "
             f"and `names_which_can_be_offloaded`. Got names_which_can_be_saved={saved}, "
-            f"names_which_can_be_offloaded={offloaded} and the intersection={saved & offloaded}"
-        )
+            f"names_which_can_be_offloaded={offloaded} and the intersection={saved & offloaded}")
 
     def policy(prim: Primitive, *_: Any, **params: Any) -> Any:
         if prim is name_p and params["name"] in saved:
@@ -182,8 +181,7 @@ checkpoint_policies = SimpleNamespace(
 
 _HINT = (
     "\nConsider using the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`: Python "
-    "sees the arguments that it names as they are, and not as traced arrays."
-)
+    "sees the arguments that it names as they are, and not as traced arrays.")
 
 
 def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[Any] = True,
@@ -265,8 +263,7 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Any,
             raise ValueError(
                 "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` can only take "
                 "integer values greater than or equal to `-len(args)` and less than `len(args)`, "
-                f"but got {static_argnums}, while `len(args)` = {n}"
-            )
+                f"but got {static_argnums}, while `len(args)` = {n}")
         spec = _RematSpec(fun, options if not named else options._replace(
             static_argnums=(*static_argnums, *[i for i in named if i < n])))
         try:
@@ -293,8 +290,7 @@ def _positions(numbers: Any) -> tuple[int, ...]:
     if not isinstance(given, tuple) or any([type(i) is not int for i in given]):
         raise TypeError(
             "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` must be an int or a "
-            f"tuple of ints, but got value {numbers}"
-        )
+            f"tuple of ints, but got value {numbers}")
     return given
 
 

@@ -327,6 +327,5 @@ def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], resi
     if backward.out_tree != linear_tree:
         raise TypeError(
             "linear_call: transpose function's output structure must match that of linear inputs, "
-            f"got output structure {backward.out_tree} and input structure {linear_tree}."
-        )
+            f"got output structure {backward.out_tree} and input structure {linear_tree}.")
     return flat.unflatten(_bind(callee, transposed, n, *operands))

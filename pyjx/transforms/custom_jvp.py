@@ -131,8 +131,7 @@ class CustomFunction(PositionalFunction[R]):
         if numbers and not 0 <= min(numbers) <= max(numbers) < len(args):
             raise ValueError(
                 f"{self._kind}: nondiff_argnums={self.nondiff_argnums} are out of range for "
-                f"{len(args)} arguments of {self.__name__}"
-            )
+                f"{len(args)} arguments of {self.__name__}")
         return (tuple([x for i, x in enumerate(args) if i not in numbers]),
                 tuple([args[i] for i in sorted(numbers)]))
 
@@ -295,8 +294,7 @@ class custom_jvp(CustomFunction[R]):
                 parts = flatten(rule(t, out, *primals))[0]
                 total = [p if s is None else s + p for s, p in zip(total, parts, strict=True)]
             return out, tree.unflatten([
-                zero_from_primal(x) if t is None else t for x, t in zip(outs, total, strict=True)
-            ])
+                zero_from_primal(x) if t is None else t for x, t in zip(outs, total, strict=True)])
 
         self.defjvp(jvp)
 
@@ -304,8 +302,7 @@ class custom_jvp(CustomFunction[R]):
         if self.jvp is None:
             raise AttributeError(
                 f"No JVP defined for custom_jvp function {self.__name__} using defjvp. It is "
-                f"{source_of(self.fun)}."
-            )
+                f"{source_of(self.fun)}.")
         args = self.positional(args, kwargs)
         dynamic, static = self.split(args)
         if static and any(isinstance(x, Tracer) for x in flatten(static)[0]):
@@ -343,8 +340,7 @@ class _FlatJvp:
             raise TypeError(
                 f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce a pair "
                 "(list or tuple of length two) representing primal and tangent outputs, but got "
-                f"{tree_text(result)}. The rule is {source_of(self.jvp)}."
-            )
+                f"{tree_text(result)}. The rule is {source_of(self.jvp)}.")
         outs, tree = flatten(result[0])
         out_tangents, tangent_tree = flatten(result[1])
         if tree != tangent_tree:
@@ -352,8 +348,7 @@ class _FlatJvp:
                 f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce primal "
                 "and tangent outputs with equal container (pytree) structures, but got "
                 + two_structures("{} and {} respectively", tree, tangent_tree) +
-                f". The rule is {source_of(self.jvp)}."
-            )
+                f". The rule is {source_of(self.jvp)}.")
         if fun.out_tree is None:
             fun.out_tree = tree
         elif fun.out_tree != tree:
@@ -373,8 +368,7 @@ class _FlatJvp:
                 "Custom JVP rule must produce primal and tangent outputs with corresponding "
                 f"shapes and dtypes. Expected {expected.str_short()} (tangent type of "
                 f"{aval.str_short()}) but got {found.str_short()}. The rule is "
-                f"{source_of(self.jvp)}."
-            )
+                f"{source_of(self.jvp)}.")
         return tangent
 
     def check(self, outs: Sequence[Any], expected: Sequence[Any]) -> None:
@@ -401,8 +395,7 @@ class _FlatJvp:
             f"value to the output of the custom_jvp-decorated function {name}, {what}), but "
             f"instead the JVP rule output's first element had {rule_had}:\n    {texts[0]}\nwhile "
             f"the custom_jvp-decorated function {name} had {fun_had}:\n    {texts[1]}\n"
-            f"The rule is {source_of(self.jvp)}."
-        )
+            f"The rule is {source_of(self.jvp)}.")
 
 
 def _constant(tree: Any) -> Any:

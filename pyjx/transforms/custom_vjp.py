@@ -285,8 +285,7 @@ class custom_vjp(CustomFunction[R]):
         if (self.fwd is None or self.bwd is None) and self.remat_rules is None:
             raise AttributeError(
                 f"No VJP defined for custom_vjp function {self.__name__} using defvjp. It is "
-                f"{source_of(self.fun)}."
-            )
+                f"{source_of(self.fun)}.")
         args = self.positional(args, kwargs)
         dynamic, static = self.split(args)
         if static:
@@ -325,8 +324,7 @@ def _raise_nondiff_tracer() -> None:
         "non-differentiable arguments to custom_vjp functions; instead, nondiff_argnums should "
         "only be used for arguments that can't be or contain JAX tracers, e.g. function-valued "
         "arguments. In particular, array-valued arguments should typically not be indicated as "
-        "nondiff_argnums."
-    )
+        "nondiff_argnums.")
 
 
 class _FlatFwd:
@@ -398,8 +396,7 @@ class _FlatFwd:
                 "container/pytree structure:\n"
                 f"    {short_types(out_tree, [get_aval(x) for x in outs])}\nwhile the "
                 f"custom_vjp-decorated function {fun.__name__} had output container/pytree "
-                f"structure:\n    {fun.out_tree}"
-            )
+                f"structure:\n    {fun.out_tree}")
         return residuals, residual_tree, outs
 
     def _run_twice(self, rules: RematRules, primals: Sequence[Any],
@@ -437,8 +434,7 @@ class _FlatFwd:
                 "fwd", self, "instead the fwd rule output's first element had shapes/dtypes of:\n"
                 f"    {short_types(tree, found)}\nwhile the custom_vjp-decorated function "
                 f"{self.fun.__name__} had output shapes/dtypes of:\n"
-                f"    {short_types(tree, expected)}"
-            )
+                f"    {short_types(tree, expected)}")
 
     def _raise_output(self, kind: str, rule: Any, what: str, equal: str = "") -> NoReturn:
         name = self.fun.__name__
@@ -447,8 +443,7 @@ class _FlatFwd:
             "or tuple of length two) where the first element represents the primal output "
             f"{equal or f'(equal to the output of the custom_vjp-decorated function {name}) '}"
             "and the second element represents residuals (i.e. values stored from the forward pass "
-            f"for use on the backward pass), but {what}\nThe rule is {source_of(rule)}."
-        )
+            f"for use on the backward pass), but {what}\nThe rule is {source_of(rule)}.")
 
 
 def _check_no_refs(kind: str, rule: Any, result: Any, given: Sequence[Any]) -> None:

@@ -107,14 +107,12 @@ def _on_leaves(rule: Callable[..., Any], flat: FlatFun, out_avals: Sequence[Any]
             raise ValueError(
                 "structure of output value and output batching specification returned by custom "
                 f"vmap rule ({name}) do not match.\nOutput values: {tree}\nBatching spec: "
-                f"{flags_tree}"
-            )
+                f"{flags_tree}")
         if flat.out_tree != tree:
             raise ValueError(
                 f"structure of output returned by custom vmap rule ({name}) does not "
                 f"match that of original custom-vmapped function.\nOriginal output: "
-                f"{flat.out_tree}\nRule output: {tree}"
-            )
+                f"{flat.out_tree}\nRule output: {tree}")
         if not all(map(is_valid_value, outs)):
             raise_bad_result(f"the rule {source_of(rule)} of custom_vmap", tree, outs)
         if any(batched):

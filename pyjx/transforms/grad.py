@@ -55,14 +55,12 @@ custom_rules = deferred("pyjx.transforms.custom_vjp")  # for errors
 _GRAD_DOC = (
     "Gradient of {{fun}} with respect to positional argument(s) {argnums}. Takes the same "
     "arguments as {{fun}} but returns the gradient, which has the same shape as the arguments at "
-    "positions {argnums}."
-)
+    "positions {argnums}.")
 _VALUE_AND_GRAD_DOC = (
     "Value and gradient of {{fun}} with respect to positional argument(s) {argnums}. Takes the "
     "same arguments as {{fun}} but returns a two-element tuple where the first element is the "
     "value of {{fun}} and the second element is the gradient, which has the same shape as the "
-    "arguments at positions {argnums}."
-)
+    "arguments at positions {argnums}.")
 
 
 def grad(
@@ -99,8 +97,7 @@ def grad(
     6.0
     """
     value_and_grad_of = _value_and_grad(
-        "grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes
-    )
+        "grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
     if has_aux:
         def grad_f(*args: Any, **kwargs: Any) -> Any:
             (_, aux), g = value_and_grad_of(*args, **kwargs)
@@ -130,10 +127,8 @@ def value_and_grad(
     (9.0, 6.0)
     """
     inner = _value_and_grad(
-        "value_and_grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes
-    )
-    return _within(memory_budget,
-                   wraps(fun, inner, _VALUE_AND_GRAD_DOC.format(argnums=argnums)))
+        "value_and_grad", fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+    return _within(memory_budget, wraps(fun, inner, _VALUE_AND_GRAD_DOC.format(argnums=argnums)))
 
 
 def _within(memory_budget: str | float | None, fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,8 +159,7 @@ def _value_and_grad(
             cotangents = program.backward([scalar_of(aval, 1)])
         gradients = in_tree.unflatten([
             materialized(Zero.cotangent_of(get_aval(x)) if g is None else g)
-            for g, x in zip(cotangents, leaves, strict=True)
-        ])
+            for g, x in zip(cotangents, leaves, strict=True)])
         g = gradients[0] if isinstance(numbers, int) else gradients
         return flat.unflatten(outs), g
 
@@ -240,8 +234,7 @@ def raise_not_inexact(name: str, dtype: DTypeLike, which: str = "") -> NoReturn:
     raise TypeError(
         f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
         f"np.inexact), but got {dtypes.name(dtype)}. If you want to use Boolean- or integer-valued "
-        f"inputs, use vjp or set allow_int to True.{which}"
-    )
+        f"inputs, use vjp or set allow_int to True.{which}")
 
 
 def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef,
@@ -259,8 +252,7 @@ def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef
         raise TypeError(
             f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
             f"To get the gradient, {cure}, or use jax.jacobian to differentiate a function with a "
-            f"non-scalar output.{_of(fun)}"
-        )
+            f"non-scalar output.{_of(fun)}")
     check_output_dtype("grad", fun, aval.dtype, holomorphic)
     return aval
 
@@ -292,8 +284,7 @@ def check_output_dtype(name: str, fun: Callable[..., Any], dtype: DTypeLike, hol
                 f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
                 f"np.floating), but got {dtypes.name(dtype)}. For holomorphic differentiation, "
                 "pass holomorphic=True. For differentiation of non-holomorphic functions involving "
-                f"complex outputs, use jax.vjp directly.{_of(fun)}"
-            )
+                f"complex outputs, use jax.vjp directly.{_of(fun)}")
     elif holomorphic:
         raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but "
                         f"got {dtypes.name(dtype)}.{_of(fun)}")
@@ -301,8 +292,7 @@ def check_output_dtype(name: str, fun: Callable[..., Any], dtype: DTypeLike, hol
         raise TypeError(
             f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
             f"np.floating), but got {dtypes.name(dtype)}. For differentiation of functions with "
-            f"integer outputs, use jax.vjp directly.{_of(fun)}"
-        )
+            f"integer outputs, use jax.vjp directly.{_of(fun)}")
 
 
 # -- whole derivatives -----------------------------------------------------------------------------
@@ -310,8 +300,7 @@ def check_output_dtype(name: str, fun: Callable[..., Any], dtype: DTypeLike, hol
 _DOC = (
     "Jacobian of {{fun}} with respect to positional argument(s) {argnums}. Takes the same "
     "arguments as {{fun}} but returns the jacobian of the output with respect to the arguments at "
-    "positions {argnums}."
-)
+    "positions {argnums}.")
 
 
 def jacfwd(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
@@ -545,8 +534,7 @@ def _check_forward_inputs(name: str, leaves: Sequence[Any], holomorphic: bool,
                 f"{name} requires real-valued inputs (input dtype that is a sub-dtype of "
                 f"np.floating), but got {dtypes.name(dtype)}. For holomorphic differentiation, "
                 "pass holomorphic=True. For differentiation of non-holomorphic functions involving "
-                f"complex inputs or integer inputs, use jax.jvp directly.{which}"
-            )
+                f"complex inputs or integer inputs, use jax.jvp directly.{which}")
 
 
 def _check_complex_output(name: str, dtype: DTypeLike) -> None:

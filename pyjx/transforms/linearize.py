@@ -83,16 +83,14 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must be tuples or lists; found "
-            f"{type(primals).__name__} and {type(tangents).__name__}."
-        )
+            f"{type(primals).__name__} and {type(tangents).__name__}.")
     leaves, in_tree = flatten(primals)
     given, tangent_tree = flatten(tangents)
     if in_tree != tangent_tree:
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals "
             + two_structures("have tree structure {} whereas tangents have tree structure {}",
-                             in_tree, tangent_tree) + "."
-        )
+                             in_tree, tangent_tree) + ".")
     check_values(leaves)
     check_values(given)
     flat_tangents = of_each_leaf(_checked, "tangents", tangents, given, leaves)
@@ -124,13 +122,11 @@ def _checked(tangent: Any, primal: Any) -> Any:
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
             "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
             f"{getattr(aval, 'dtype', aval)} and so expected tangent dtype {expected.dtype}, but "
-            f"got tangent dtype {found.dtype} instead."
-        )
+            f"got tangent dtype {found.dtype} instead.")
     if found.shape != expected.shape:
         raise ValueError(
             "jvp called with different primal and tangent shapes; Got primal shape "
-            f"{expected.shape} and tangent shape as {found.shape}"
-        )
+            f"{expected.shape} and tangent shape as {found.shape}")
     if expected.dtype == dtypes.float0:
         return Zero(expected)
     if found.weak_type == expected.weak_type:
@@ -440,5 +436,4 @@ def _check_linear_dtypes(ins: list[Any], outs: list[Any]) -> None:
     if not inexact and not all(d in dtypes.integer_dtypes for d in every):
         raise TypeError(
             "linear_transpose only supports [float, complex, or float0] -> [float, complex, or "
-            f"float0], and integer -> integer functions, but got {ins} -> {outs}."
-        )
+            f"float0], and integer -> integer functions, but got {ins} -> {outs}.")

@@ -520,8 +520,7 @@ def _raise_splatted(name: str, n: int) -> None:
         "arguments, but functions returned by `jax.vjp` must be called with a single argument "
         "corresponding to the single value returned by the function being differentiated (even if "
         "that returned value is a tuple or other container).\nFor a function that returns a pair, "
-        "call it as f_vjp((a, b)) and not as f_vjp(a, b)."
-    )
+        "call it as f_vjp((a, b)) and not as f_vjp(a, b).")
 
 
 def _raise_other_tree(name: str, out_tree: TreeDef, cotangent: Tangent) -> None:
@@ -531,8 +530,7 @@ def _raise_other_tree(name: str, out_tree: TreeDef, cotangent: Tangent) -> None:
     raise ValueError(
         "unexpected tree structure.\n\nThe argument to a VJP function returned by `jax.vjp` must "
         f"match the pytree\nstructure of the differentiated function {name}.\n\n"
-        f"But the tree structures differ:{details}"
-    )
+        f"But the tree structures differ:{details}")
 
 
 def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False,

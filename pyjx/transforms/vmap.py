@@ -173,8 +173,7 @@ def vmap(
     if in_axes is not None and not is_spec(in_axes) and not isinstance(in_axes, tuple):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-            f"positional arguments passed to the function, but got {in_axes}."
-        )
+            f"positional arguments passed to the function, but got {in_axes}.")
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
     prefixes: dict[Any, list[Any]] = {}
@@ -191,8 +190,7 @@ def vmap(
         except KeyError:
             if len(prefixes) == _MOST_TREES:
                 prefixes.clear()
-            in_dims = prefixes[in_tree] = in_dims_of(
-                "vmap", in_axes, args, kwargs, in_tree, leaves)
+            in_dims = prefixes[in_tree] = in_dims_of("vmap", in_axes, args, kwargs, in_tree, leaves)
             if any(map(is_ref, leaves)):
                 check_undivided(in_tree, [d is not None for d in in_dims], describe(in_tree))
         size, dims = mapped_size("vmap", fun, leaves, in_dims, args, kwargs, axis_size)
@@ -227,8 +225,7 @@ def _check_axes(name: str, axes: Any) -> None:
             where = f", where {name}{path} is {shortened(axis)}" if path else ""
             raise TypeError(
                 f"vmap {name} must be an int, None, or (nested) container with those types as "
-                f"leaves, but got {axes}{where}."
-            )
+                f"leaves, but got {axes}{where}.")
 
 
 def in_dims_of(name: str, in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -242,8 +239,7 @@ def in_dims_of(name: str, in_axes: Any, args: tuple[Any, ...], kwargs: dict[str,
         raise ValueError(
             f"{name} in_axes must be an int, None, or a tuple of entries corresponding to the "
             f"positional arguments passed to the function, but got len(in_axes)={len(in_axes)}, "
-            f"len(args)={len(args)}.{_kwargs_hint(kwargs)}"
-        )
+            f"len(args)={len(args)}.{_kwargs_hint(kwargs)}")
     n_args = in_tree.children()[0].num_leaves
     n_kwargs = in_tree.num_leaves - n_args
     if not isinstance(in_axes, tuple):
@@ -261,8 +257,7 @@ def _kwargs_hint(kwargs: dict[str, Any]) -> str:
         "entries of a tuple in_axes never correspond to: keyword arguments are always mapped "
         "along their leading axis (axis 0). If that is the intended mapping, make in_axes "
         "correspond to the positional arguments only; otherwise pass the arguments positionally, "
-        "or bind unmapped keyword arguments with functools.partial before applying vmap."
-    )
+        "or bind unmapped keyword arguments with functools.partial before applying vmap.")
 
 
 def mapped_size(
@@ -308,8 +303,7 @@ def mapped_size(
                              "must be specified")
         raise ValueError(
             "vmap wrapped function must be passed at least one argument containing an array or "
-            f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}"
-        )
+            f"axis_size must be specified, got empty *args={args} and **kwargs={kwargs}")
     return size, dims
 
 
@@ -406,8 +400,7 @@ class _MappedFun(FlatFun):
                 if not sum_match:
                     _raise_batched(self.out_tree, i, dim, trace.axis.name)
                 return val.sum(dim)
-            return val if dim == wanted else _placed(
-                val, dim, wanted, trace.axis, self.out_tree, i)
+            return val if dim == wanted else _placed(val, dim, wanted, trace.axis, self.out_tree, i)
 
         wanted = _out_dims(out_axes, self.out_tree, len(outs))
         return [all_examples(x, w, partial(place, i), trace.axis.size) if is_vmappable(x) else x
@@ -499,8 +492,7 @@ def _raise_sizes(
             lines.append(f"one axis had size {size}: {where[0]}")
         else:
             how_many = "most" if i == 0 else "some"
-            lines.append(f"{how_many} axes ({len(where)} of them) had size {size}, "
-                         f"e.g. {where[0]}")
+            lines.append(f"{how_many} axes ({len(where)} of them) had size {size}, e.g. {where[0]}")
     bullets = ";\n".join([f"  * {line}" for line in lines])
     raise ValueError(f"{name} got inconsistent sizes for array axes to be mapped:\n{bullets}")
 

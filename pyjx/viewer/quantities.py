@@ -103,8 +103,7 @@ def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Se
         name, out = "dot", float(math.prod(results[0]))  # behind it is space to work in
     if name in ("dot", "dot_general") and operands:
         found = _CONTRACTING.search(text)
-        dims = map(int, re.findall(r"\d+", "".join(filter(None, found.groups())))) \
-            if found else ()
+        dims = map(int, re.findall(r"\d+", "".join(filter(None, found.groups())))) if found else ()
         return 2 * out * math.prod([operands[0][d] for d in dims if d < len(operands[0])])
     if name == "convolution" and len(operands) > 1:
         return _convolution(text, operands[0], operands[1], results[0])

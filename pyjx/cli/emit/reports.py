@@ -157,8 +157,7 @@ def _run(options: Options, program: Program) -> int:
             _tell(str(agreement))
             status = 0 if agreement else 1
             if not agreement and options.check != "interpreter":
-                found = deviations.compare_program(
-                    program.jaxpr, values, "compiled", options.check)
+                found = deviations.compare_program(program.jaxpr, values, "compiled", options.check)
                 _tell(str(found))
                 agreement = agreement._replace(blind=found.lost is not None)
             if agreement.blind and status:

@@ -163,8 +163,7 @@ def is_colored(color: str, stream: Any) -> bool:
     if color != "auto":
         return color == "always"
     try:
-        return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get(
-            "TERM") != "dumb"
+        return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     except (ValueError, AttributeError):
         return False
 

@@ -184,8 +184,7 @@ def without_cut_chains(groups: Sequence[Group], program: Program) -> list[Group]
     """The groups but those for whose calls XLA would compute too much again."""
     depths = _depths(program.eqns, program.block)
     most = LIMIT * len(program.eqns)
-    return [g for g in groups
-            if sum([depths.get(v, 0) for v in set().union(*g.inputs)]) <= most]
+    return [g for g in groups if sum([depths.get(v, 0) for v in set().union(*g.inputs)]) <= most]
 
 
 def without_fused(groups: Sequence[Group], jaxpr: Jaxpr) -> list[Group]:

@@ -276,8 +276,7 @@ class Found:
     def error(self) -> Error:
         entries = list(self.entries.values())
         (failed,) = self.values(())
-        return Error(failed, [e[0] for e in entries], tuple(self.entries),
-                     [e[1:] for e in entries])
+        return Error(failed, [e[0] for e in entries], tuple(self.entries), [e[1:] for e in entries])
 
 
 def _spread(flag: Any, like: Any) -> Any:
@@ -405,8 +404,7 @@ def check_error(error: Error) -> None:
     >>> checkify.check_error(checkify.init_error)
     """
     if not isinstance(error, Error):
-        raise TypeError("check_error takes an Error as argument, got type "
-                        f"{type(error)} instead.")
+        raise TypeError(f"check_error takes an Error as argument, got type {type(error)} instead.")
     failed = error._pred
     leaves = [x for first, payload in zip(error._code, error._payload, strict=True)
               for x in (first, *payload)]

@@ -251,8 +251,7 @@ def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEst
     traced = jit(fun).trace(*args, **kwargs)
     total = traced.cost().total
     moved = [get_aval(x) for x in tree_leaves((args, kwargs))] + traced.jaxpr.out_avals
-    return CostEstimate(int(total.flops), int(total.transcendentals),
-                        int(sum(map(nbytes, moved))))
+    return CostEstimate(int(total.flops), int(total.transcendentals), int(sum(map(nbytes, moved))))
 
 
 def lower_as_mlir(f: Callable[..., Any], *args: Any, dynamic_shapes: bool = False,

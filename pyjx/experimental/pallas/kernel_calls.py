@@ -136,8 +136,7 @@ def _program(kernel: ClosedJaxpr, mapping: GridMapping, aliases: tuple[Alias, ..
         def step(k: Any, state: Any) -> Any:
             fetched, arrays, scratch = state
             ids = indices(convert_element_type(k, np.int32), sizes)
-            starts = [m.starts(run(m.index_map, [*ids, *map(Box, fetched)], False))
-                      for m in blocks]
+            starts = [m.starts(run(m.index_map, [*ids, *map(Box, fetched)], False)) for m in blocks]
             values = [_block(m, x, s) for m, x, s in zip(blocks, arrays, starts, strict=True)]
             given = [*fetched, *values, *scratch]
             out = iter(jaxpr_as_fun(body.jaxpr)(*operands[:dynamic], *ids, *given))

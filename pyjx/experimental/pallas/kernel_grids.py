@@ -310,8 +310,7 @@ class BlockMapping(Record):
         """The type of the reference that the kernel gets."""
         seen = [n for n, d in zip(self.sizes, self.block_shape, strict=True)
                 if not isinstance(d, Squeezed)]
-        return AbstractRef(self.array.update(shape=tuple(seen), weak_type=False),
-                           self.memory_space)
+        return AbstractRef(self.array.update(shape=tuple(seen), weak_type=False), self.memory_space)
 
     @property
     def padding(self) -> tuple[tuple[int, int], ...]:

@@ -361,8 +361,7 @@ class _Run:
         elif kind == "made":
             self._forget(me, site.parts[0][0])
         elif kind in ("get", "swap", "addupdate", "exchange"):
-            self._touch(device, me, site, 0, at[0], device.clock, me, kind != "swap",
-                        kind != "get")
+            self._touch(device, me, site, 0, at[0], device.clock, me, kind != "swap", kind != "get")
         elif kind in ("dma_start", "remote_dma_start"):
             self._copy(device, site, at, rest[0] if rest else me)
         elif kind in ("semaphore_signal", "remote_signal"):

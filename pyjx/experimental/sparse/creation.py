@@ -62,8 +62,7 @@ _FORMATS: dict[str, Any] = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, 
 
 def _format(name: str) -> Any:
     if name not in _FORMATS:
-        raise ValueError(f"sparse_format={name!r} not recognized; must be one of "
-                         f"{list(_FORMATS)}")
+        raise ValueError(f"sparse_format={name!r} not recognized; must be one of {list(_FORMATS)}")
     return _FORMATS[name]
 
 

@@ -521,8 +521,7 @@ def _held(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any])
         if len({tuple(map(_kind, each)) for each in outs}) > 1:
             what = "body_fun output and input" if n else "true_fun and false_fun output"
             raise TypeError(f"sparsified {what} must have same type structure, got {outs}.")
-        common = [_with_flags(each[0], list(map(_flags, each)))
-                  for each in zip(*outs, strict=True)]
+        common = [_with_flags(each[0], list(map(_flags, each))) for each in zip(*outs, strict=True)]
         if list(map(_flags, common[:n])) == list(map(_flags, inside[first:behind])):
             break
         inside[first:behind] = common[:n]

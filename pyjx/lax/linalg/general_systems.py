@@ -139,8 +139,7 @@ lu_pivots_to_permutation_p = register(Primitive(
     "lu_pivots_to_permutation", sharding_rule=along_batch(1),
     unrolled=Unrolled(_are_few, _exchanged_one_by_one),
     shape_rule=_permutation_shape, decomposition=_exchanged))
-lu_pivots_to_permutation_p.define(
-    jvp=jvp_zero(lu_pivots_to_permutation_p))
+lu_pivots_to_permutation_p.define(jvp=jvp_zero(lu_pivots_to_permutation_p))
 define_leading(lu_pivots_to_permutation_p)
 
 

@@ -125,8 +125,7 @@ def _by_rotations(x: Value, *, lower: bool, **params: Any) -> tuple[Value, Value
                 (u, w, right, left), (w, u, left, right))]
     values, vectors = zip(*pairs, strict=True)
     w = lax.mul(*alike(lax.concatenate(values, len(shape) - 1), size))
-    v = lax.add(*alike(lax.concatenate(vectors, len(shape) - 1),
-                       cast(lax.mul(size, zero), dtype)))
+    v = lax.add(*alike(lax.concatenate(vectors, len(shape) - 1), cast(lax.mul(size, zero), dtype)))
     return v, lax.squeeze(w, (len(shape) - 2,))
 
 

@@ -8,8 +8,7 @@ from pyjx.lazy import attach
 FAMILIES: dict[str, str] = {
     "pyjx.numpy.fft.transforms": (
         "fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 "
-        "irfftn rfft rfft2 rfftfreq rfftn"
-    ),
+        "irfftn rfft rfft2 rfftfreq rfftn"),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, describe=describe)

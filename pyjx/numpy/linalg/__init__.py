@@ -12,8 +12,7 @@ FAMILIES: dict[str, str] = {
     "pyjx.numpy.linalg.systems": "inv lstsq pinv solve tensorinv tensorsolve",
     "pyjx.numpy.linalg.invariants": "cond det matrix_norm matrix_rank norm slogdet vector_norm",
     "pyjx.numpy.linalg.products": (
-        "cross diagonal matmul matrix_power matrix_transpose multi_dot outer trace vecdot"
-    ),
+        "cross diagonal matmul matrix_power matrix_transpose multi_dot outer trace vecdot"),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, describe=describe)

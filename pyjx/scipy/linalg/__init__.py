@@ -11,16 +11,13 @@ from pyjx.lazy import attach
 FAMILIES: dict[str, str] = {
     "pyjx.scipy.linalg.factors": (
         "cho_factor cholesky eigh eigh_tridiagonal hessenberg lu lu_factor polar qr qr_multiply "
-        "rsf2csf schur svd"
-    ),
+        "rsf2csf schur svd"),
     "pyjx.scipy.linalg.solvers": (
-        "cho_solve det inv lu_solve solve solve_sylvester solve_triangular"
-    ),
+        "cho_solve det inv lu_solve solve solve_sylvester solve_triangular"),
     "pyjx.scipy.linalg.matrix_functions": "expm expm_frechet funm sqrtm",
     "pyjx.scipy.linalg.special_matrices": (
         "block_diag circulant companion convolution_matrix dft fiedler fiedler_companion hadamard "
-        "hankel helmert hilbert invhilbert invpascal leslie pascal toeplitz"
-    ),
+        "hankel helmert hilbert invhilbert invpascal leslie pascal toeplitz"),
 }
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES)

@@ -183,8 +183,7 @@ def betaln_of(a: Array, b: Array) -> Array:
     whole = low + q
     h = low / q
     # log Gamma(q) - log Gamma(low + q) + low log(q) - low, whose last terms go into those of low
-    quotient = (_remainder(q) - _remainder(jnp.maximum(whole, 8))
-                - (whole - 0.5) * jnp.log1p(h))
+    quotient = _remainder(q) - _remainder(jnp.maximum(whole, 8)) - (whole - 0.5) * jnp.log1p(h)
     log = jnp.log(jnp.where(large, p / q, q))
     rest = jnp.where(large, (math.log(2 * math.pi) - jnp.log(q)) / 2 + _remainder(p)
                      + (p - 0.5) * log, of_low - low * (log - 1))

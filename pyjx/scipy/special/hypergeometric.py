@@ -58,8 +58,7 @@ def _slope(upper: Sequence[Array], lower: Sequence[Array], x: Array, place: int)
         bottom = _product(bottoms) * (k + 1)
         ratio = _product(tops) * x / bottom
         others = [f for i, f in enumerate(tops) if i != place]
-        change = (-ratio / bottoms[place - len(upper)] if below
-                  else _product([x, *others]) / bottom)
+        change = -ratio / bottoms[place - len(upper)] if below else _product([x, *others]) / bottom
         slope = slope * ratio + term * change
         term, total = term * ratio, total + slope
         return k + 1, term, slope, total, jnp.abs(slope) > eps / 4 * jnp.abs(total)

@@ -193,8 +193,7 @@ def _sici(x: Array) -> tuple[Array, Array]:
     return sine, jnp.where(end, jnp.where(x > 0, 0, math.nan), cosine)
 
 
-_sici.defjvps(lambda g, out, x: (
-    lax.mul(g, jnp.sinc(x / math.pi)), lax.mul(g, jnp.cos(x) / x)))
+_sici.defjvps(lambda g, out, x: (lax.mul(g, jnp.sinc(x / math.pi)), lax.mul(g, jnp.cos(x) / x)))
 
 
 @numpy_function

@@ -15,8 +15,7 @@ FAMILIES: dict[str, str] = {
 DISTRIBUTIONS = {
     "pyjx.scipy.stats.univariate": (
         "bernoulli beta betabinom binom cauchy chi2 expon gamma gennorm geom gumbel_l gumbel_r "
-        "laplace logistic nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy"
-    ),
+        "laplace logistic nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy"),
     "pyjx.scipy.stats.vectors": "dirichlet multinomial multivariate_normal",
 }
 for _home, _names in DISTRIBUTIONS.items():

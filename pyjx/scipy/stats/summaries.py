@@ -384,6 +384,5 @@ def _log_mixture(dataset: Array, weights: Array, covariance: Array, points: Arra
     scaled = [lax.linalg.triangular_solve(factor, x, left_side=True, lower=True)
               for x in (dataset, points)]
     gaps = scaled[0][:, :, None] - scaled[1][:, None, :]
-    norm = (math.log(2 * math.pi) * len(dataset) / 2
-            + jnp.log(jnp.diagonal(factor)).sum())
+    norm = math.log(2 * math.pi) * len(dataset) / 2 + jnp.log(jnp.diagonal(factor)).sum()
     return nn.logsumexp(-(gaps * gaps).sum(0) / 2, 0, b=weights[:, None]) - norm

@@ -10,8 +10,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.experimental.pallas.ops.attention_kernels": (
             "DEFAULT_MASK_VALUE=MASK_VALUE MIN_BLOCK_SIZE=LANES NUM_LANES=LANES "
             "NUM_SUBLANES=SUBLANES SegmentIds TRANS_B_DIM_NUMBERS=BY_ROWS mha_reference "
-            "mha_reference_bwd mha_reference_no_custom_vjp"
-        ),
+            "mha_reference_bwd mha_reference_no_custom_vjp"),
         "pyjx.experimental.pallas.ops.flash": "BlockSizes below_or_on_diag flash_attention",
     }),
     "tpu.example_kernel": ("Twice an array.", {
@@ -47,8 +46,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "BlockSizes CausalMask FullMask LocalMask Mask MultiHeadMask NumpyMask QKVLayout "
             "make_causal_mask make_local_attention_mask make_masked_mha_reference "
             "make_masked_mqa_reference make_random_mask make_splash_mha "
-            "make_splash_mha_single_device make_splash_mqa make_splash_mqa_single_device"
-        ),
+            "make_splash_mha_single_device make_splash_mqa make_splash_mqa_single_device"),
     }),
     "tpu.splash_attention.splash_attention_kernel": ("Attention whose masks leave blocks out.", {
         "pyjx.experimental.pallas.ops.attention_kernels": (

@@ -134,8 +134,7 @@ def tgmm(lhs: Array, rhs: Array, group_sizes: Array,
     if lhs.shape[1] != rhs.shape[0]:
         raise ValueError(f"tgmm: lhs has {lhs.shape[1]} columns and rhs {rhs.shape[0]} rows. These "
                          "are multiplied: give both as many.")
-    how = _How(dtypes.dtype(preferred_element_type), tiling, False,
-               interpret or interpreted())
+    how = _How(dtypes.dtype(preferred_element_type), tiling, False, interpret or interpreted())
     groups = num_actual_groups or group_sizes.shape[0]
     return _tgmm_program(how, groups, lhs, rhs, group_sizes,  # type: ignore[no-any-return]
                          _offset(group_offset), existing_out)

@@ -141,8 +141,7 @@ def paged_attention(q: Array, k_pages: Array | QuantizedTensor, v_pages: Array |
     """
     k, v = _parts(k_pages), _parts(v_pages)
     _check(q, k[0], v[0], lengths, page_indices, pages_per_compute_block, megacore_mode)
-    how = _How(pages_per_compute_block, attn_logits_soft_cap, mask_value,
-               interpreted())
+    how = _How(pages_per_compute_block, attn_logits_soft_cap, mask_value, interpreted())
     return _program(how, q, k, v, lengths, page_indices)  # type: ignore[no-any-return]
 
 
@@ -172,8 +171,7 @@ def _check(q: Array, k: Array, v: Array, lengths: Array, indices: Array, pages: 
     if lengths.dtype != np.int32:
         raise ValueError(f"The dtype of `lengths` must be int32. Got {lengths.dtype}")
     if cores not in (None, "batch", "kv_head"):
-        raise ValueError("megacore_mode must be one of ['kv_head', 'batch', None]; got "
-                         f"{cores!r}.")
+        raise ValueError(f"megacore_mode must be one of ['kv_head', 'batch', None]; got {cores!r}.")
 
 
 # -- the kernel ------------------------------------------------------------------------------------

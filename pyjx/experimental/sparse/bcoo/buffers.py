@@ -32,8 +32,7 @@ from pyjx.runtime.operations import op_jit
 TRACED_NSE = (
     "The error arose for the nse argument of {name}. In order for {cls}.fromdense() to be used in "
     "traced/compiled code, you must pass a concrete value to the nse (number of stored elements) "
-    "argument."
-)
+    "argument.")
 
 
 def columns(indices: Array) -> tuple[Any, ...]:
@@ -485,8 +484,7 @@ def batch_to_sparse(mat: BCOO, dims: Any, as_index: bool = True) -> BCOO:
         more = jnp.array(places, indices.dtype)
         more = jnp.broadcast_to(more, (*indices.shape[:-1], len(sizes)))
         indices = jnp.concatenate([more, indices], -1)
-    shape = mat.shape if as_index else tuple(
-        [n for d, n in enumerate(mat.shape) if d not in dims])
+    shape = mat.shape if as_index else tuple([n for d, n in enumerate(mat.shape) if d not in dims])
     return BCOO._of(data, indices, shape)
 
 
@@ -521,8 +519,7 @@ def _sparse_to_batch(mat: BCOO, n_batch: int) -> BCOO:
         column = column.reshape(*column.shape[:old], *[1] * (axis + 1), nse, *[1] * n_dense)
         at = jnp.arange(size, dtype=indices.dtype)
         at = at.reshape(*[1] * (old + axis), size, 1, *[1] * n_dense)
-        data = jnp.where(column == at, jnp.expand_dims(data, old + axis),
-                         jnp.zeros((), data.dtype))
+        data = jnp.where(column == at, jnp.expand_dims(data, old + axis), jnp.zeros((), data.dtype))
     batch = indices.shape[:old]
     indices = indices.reshape(*batch, *[1] * n, *indices.shape[old:])[..., n:]
     indices = jnp.broadcast_to(indices, (*batch, *sizes, *indices.shape[n_batch:]))

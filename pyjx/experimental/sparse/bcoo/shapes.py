@@ -531,8 +531,7 @@ def _sliced(mat: BCOO, *, starts: tuple[int, ...], limits: tuple[int, ...], step
     if any([s != 1 for s in steps[n_batch:end]]):
         keep &= moved % step == 0
         moved = moved // step
-    return _kept(data, indices, keep.all(-1), moved, shape[n_batch:end], shape,
-                 mat.unique_indices)
+    return _kept(data, indices, keep.all(-1), moved, shape[n_batch:end], shape, mat.unique_indices)
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
