@@ -270,10 +270,11 @@ _OF_LOOPS = ("It is another one in each iteration: compute with it by jax.numpy,
              "jax.debug.print, or loop by Python's `for`.")
 _OF_BRANCHES = ("Branches are traced, whichever of them runs: compute with it by jax.numpy, show "
                 "it by jax.debug.print, or choose by Python's `if`.")
+AS_STATIC = ("If the value is the same in every call, or takes few different ones, mark the "
+             "argument it comes from as static (static_argnums or static_argnames of jit), and "
+             "pass {} there: arrays cannot be static.")
 _CURES = {
-    "jit": "If the value is the same in every call, or takes few different ones, mark the argument "
-           "it comes from as static (static_argnums or static_argnames of jit), and pass {} there: "
-           "arrays cannot be static.",
+    "jit": AS_STATIC,
     "mapped by vmap": "It stands for the values of all examples: compute with it by jax.numpy, or "
                       "let in_axes be None for an argument that all examples share.",
     "differentiated": "Compute with it by jax.numpy and show it by jax.debug.print. To have its "

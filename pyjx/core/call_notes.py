@@ -28,7 +28,16 @@ from pyjx.core.call_code import (
     written,
 )
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
+from pyjx.core.trace import Tracer
 from pyjx.core.value_texts import in_short, shortened, shortened_text
+from pyjx.errors import (
+    AS_STATIC,
+    ConcretizationTypeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+    cure_for,
+)
 from pyjx.guards import is_guarded
 
 _NOTE = "The call was"
@@ -54,6 +63,8 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
             return
         if _users_function_ran(exc):
             return
+        if isinstance(exc, ASKED):
+            _tell_traced(exc, call)
         text = None if hasattr(exc, "_is_told") else told(exc, call, list(tracebacks_of(exc)))
         if text is not None:
             say(exc, text)
@@ -310,6 +321,51 @@ def _about(text: str, said: bool, call: Call, tbs: Sequence[TracebackType]
     of_kind = [(p, x) for p, x in call.given.items() if type(x).__name__ in kinds
                and _wanted(call.annotations.get(p), x)]
     return of_kind[0] if len(of_kind) == 1 else None
+
+
+# -- what a function asks of a traced argument -----------------------------------------------------
+
+
+ASKED = (ConcretizationTypeError, TracerArrayConversionError, TracerIntegerConversionError)
+_OWN_CURE = re.compile(r"(\n(?!The |  called )[^\n]*)?(?=\nMore: )")
+_MADE = re.compile(r" The value came from the operation `.*?\)\.(?=\n)")
+
+
+def _tell_traced(exc: Any, call: Call) -> None:
+    """Say which arguments the function had to know while it was traced, in place of what serves
+    where the user's own code asks for the value."""
+    *_, last = tracebacks_of(exc)
+    asked = _tracers(list(last.tb_frame.f_locals.values()))
+    given = {p: found for p, x in call.given.items() if (found := _tracers(x))}
+    itself = {p: any([x is y for x in found for y in asked]) for p, found in given.items()}
+    by_python = isinstance(exc, (TracerBoolConversionError, TracerIntegerConversionError))
+    names = [p for p in given if (by_python and itself[p])
+             or _is_for_python(call.annotations.get(p))]
+    message = exc.args[0]
+    if not names or "a part of the program" in message:
+        return
+    said = (f"\nArgument {', '.join(map(repr, names))} of {call.name} is a part of the program, "
+            "and must be known while it is traced. " + cure_for(
+                given[names[0]][0], of_argument=AS_STATIC.format("Python's value")))
+    if not any(itself.values()):  # it was made of them by the function
+        message = _MADE.sub("", message)
+    say(exc, _OWN_CURE.sub(lambda _: said, message, 1))
+
+
+def _tracers(x: Any) -> list[Tracer]:
+    if isinstance(x, (list, tuple)):
+        return [tracer for y in x[:64] for tracer in _tracers(y)]
+    return [x] if isinstance(x, Tracer) else []
+
+
+_OF_PYTHON = {"", "None", "Sequence", "Shape", "SupportsIndex", "SymbolicDim", "bool", "complex",
+              "float", "int", "list", "ndarray", "str", "tuple"}
+
+
+def _is_for_python(annotation: Any) -> bool:
+    """Whether an argument is of types that a traced value has none of."""
+    parts = _PART.findall(str(annotation))
+    return annotation is not None and all([part in _OF_PYTHON for pair in parts for part in pair])
 
 
 # -- what an argument must be ----------------------------------------------------------------------

@@ -8,8 +8,7 @@ He et al. 2015 (arXiv:1502.01852).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,15 +85,6 @@ def ones(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None,
     return jnp.ones(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
-def _initializer(draw: Callable[..., Any], dtype: Any) -> Initializer:
-    """One that places what `draw` makes of a key, a shape and a dtype, by default this one."""
-    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
-             out_sharding: ShardingLike = None) -> Any:
-        return placed(draw(key, shape, _dtype(dtype)), out_sharding)
-
-    return init
-
-
 def constant(value: Any, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that returns `value` everywhere.
 
@@ -129,8 +119,12 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     >>> jax.nn.initializers.uniform()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return _initializer(lambda key, shape, dtype: _scaled(random.uniform(key, shape, dtype), scale),
-                        dtype)
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: ShardingLike = None) -> Any:
+        drawn = random.uniform(key, shape, _dtype(dtype))
+        return placed(_scaled(drawn, scale), out_sharding)
+
+    return init
 
 
 def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
@@ -144,7 +138,11 @@ def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     >>> jax.nn.initializers.normal()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return _initializer(partial(scaled_normal, scale=stddev), dtype)
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: ShardingLike = None) -> Any:
+        return placed(scaled_normal(key, shape, _dtype(dtype), stddev), out_sharding)
+
+    return init
 
 
 def truncated_normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: ArrayLike = -2.0,
@@ -161,8 +159,12 @@ def truncated_normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: 
     >>> jax.nn.initializers.truncated_normal()(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return _initializer(lambda key, *args: _scaled(
-        random.truncated_normal(key, lower, upper, *args), stddev), dtype)
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: ShardingLike = None) -> Any:
+        drawn = random.truncated_normal(key, lower, upper, shape, _dtype(dtype))
+        return placed(_scaled(drawn, stddev), out_sharding)
+
+    return init
 
 
 # -- variance scaling ------------------------------------------------------------------------------
@@ -258,7 +260,8 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
     >>> init(jax.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    def draw(key: KeyLike, shape: Sequence[int], dtype: Any) -> Any:
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: Any = None) -> Any:
         shape = as_sizes("variance_scaling", "shape", shape)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         if mode == "fan_in":
@@ -273,9 +276,10 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
             raise ValueError(f"invalid mode for variance scaling initializer: {mode}; it is "
                              "'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'")
         variance = scale / denominator if denominator else np.inf
-        return _draw(key, shape, dtype, variance, distribution)
+        drawn = _draw(key, shape, _dtype(dtype), variance, distribution)
+        return placed(drawn, out_sharding)
 
-    return _initializer(draw, dtype)
+    return init
 
 
 def _scaling(name: str, text: str, scale: float, mode: str, distribution: str) -> Any:
@@ -310,7 +314,8 @@ glorot_uniform = xavier_uniform = _scaling(
 glorot_normal = xavier_normal = _scaling(
     "glorot_normal", "Truncated normal, variance 2 / (fan_in + fan_out).", 1.0, "fan_avg",
     "truncated_normal")
-lecun_uniform = _scaling("lecun_uniform", "Uniform, variance 1 / fan_in.", 1.0, "fan_in", "uniform")
+lecun_uniform = _scaling(
+    "lecun_uniform", "Uniform, variance 1 / fan_in.", 1.0, "fan_in", "uniform")
 lecun_normal = _scaling(
     "lecun_normal", "Truncated normal, variance 1 / fan_in.", 1.0, "fan_in", "truncated_normal")
 he_uniform = kaiming_uniform = _scaling(
@@ -340,7 +345,9 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
     >>> bool(jax.numpy.allclose(x @ x.T, jax.numpy.eye(2), atol=1e-6))
     True
     """
-    def draw(key: KeyLike, shape: Sequence[int], dtype: Any) -> Any:
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: ShardingLike = None) -> Any:
+        chosen = _dtype(dtype)
         sizes = as_sizes("orthogonal initializer", "shape", shape)
         if len(sizes) < 2:
             raise ValueError("orthogonal initializer requires at least a 2D shape, got shape "
@@ -348,13 +355,13 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
         axis = as_axis("orthogonal initializer", "column_axis", column_axis, len(sizes))
         if not math.prod(sizes):
             # Nothing is factored, so nothing asks for a floating dtype.
-            return jnp.zeros(sizes, dtype)
+            return jnp.zeros(sizes, chosen, out_sharding=out_sharding)
         rest = sizes[:axis] + sizes[axis + 1:]
-        matrix = random.orthogonal(key, math.prod(rest), dtype=dtype, m=sizes[axis])
+        matrix = random.orthogonal(key, math.prod(rest), dtype=chosen, m=sizes[axis])
         kernel = jnp.moveaxis(jnp.reshape(matrix, (*rest, sizes[axis])), -1, axis)
-        return jnp.array(scale, dtype) * kernel
+        return placed(jnp.array(scale, chosen) * kernel, out_sharding)
 
-    return _initializer(draw, dtype)
+    return init
 
 
 def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
@@ -373,7 +380,9 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DType
     >>> jax.nn.initializers.delta_orthogonal()(jax.random.key(0), (3, 1, 1))[:, 0, 0].tolist()
     [0.0, 1.0, 0.0]
     """
-    def draw(key: KeyLike, shape: Sequence[int], dtype: Any) -> Any:
+    def init(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = dtype,
+             out_sharding: ShardingLike = None) -> Any:
+        chosen = _dtype(dtype)
         sizes = as_sizes("delta_orthogonal initializer", "shape", shape)
         if len(sizes) not in (3, 4, 5):
             raise ValueError("Delta orthogonal initializer requires a 3D, 4D or 5D shape, got "
@@ -381,11 +390,11 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DType
         if sizes[-1] < sizes[-2]:
             raise ValueError("`fan_in` must be less or equal than `fan_out`: the last axis of the "
                              f"shape is not to be smaller than the one before, got shape {sizes}.")
-        matrix = orthogonal(scale, column_axis, dtype)(key, sizes[-2:])
+        matrix = orthogonal(scale, column_axis, chosen)(key, sizes[-2:])
         middle = tuple([(n - 1) // 2 for n in sizes[:-2]])
-        return jnp.zeros(sizes, dtype).at[middle].set(matrix)
+        return placed(jnp.zeros(sizes, chosen).at[middle].set(matrix), out_sharding)
 
-    return _initializer(draw, dtype)
+    return init
 
 
 __dir__ = directory(__name__, __all__)

@@ -68,10 +68,12 @@ def _leave(name: str, x: ArrayLike, other: object, reflected: bool = False) -> A
     """
     if type(other) in _CONTAINERS:
         kinds = [type(x).__name__, type(other).__name__]
+        cure = ("jax.tree.map(f, a, b) computes with each leaf of trees" if type(other) is dict
+                else "make it an array with jnp.asarray")
+        if "mul" in name:
+            cure += "; to repeat it, use Python's int, as a static argument of jit is"
         raise TypeError(f"unsupported operand type(s) for {_symbol(name)}: "
-                        f"{kinds[reflected]!r} and {kinds[not reflected]!r}; "
-                        + ("jax.tree.map(f, a, b) computes with each leaf of trees"
-                           if type(other) is dict else "make it an array with jnp.asarray"))
+                        f"{kinds[reflected]!r} and {kinds[not reflected]!r}; {cure}")
     return NotImplemented
 
 

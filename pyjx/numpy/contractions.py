@@ -447,7 +447,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 @numpy_function(static_argnames=("offset", "axis1", "axis2", "dtype"))
-def trace(a: ArrayLike, offset: Any = 0, axis1: int = 0, axis2: int = 1,
+def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
           dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The sum of a diagonal of the matrices that two axes span.
 

@@ -81,8 +81,8 @@ def _matrix(mask: ArrayLike, dtype: DTypeLike) -> Any:
     return array(mask, dtype) if isinstance(mask, np.ndarray) else convert(mask, dtype)
 
 
-def eye(N: Any, M: Value | None = None, k: Any = 0, dtype: DTypeLike | None = None, *,
-        device: DeviceLike = None) -> Array:
+def eye(N: SupportsIndex | SymbolicDim, M: Value | None = None, k: Any = 0,
+        dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
     """The N x M matrix (by default square) with ones on diagonal `k` and zeros elsewhere.
 
     Args:

@@ -78,7 +78,7 @@ def _axis(name: str, axis: Any, ndim: int) -> int:
     try:
         return canonical_axis(axis, ndim)
     except TypeError as error:
-        if isinstance(axis, tuple) or hasattr(axis, "shape"):
+        if isinstance(axis, tuple) or np.ndim(axis):
             raise TypeError(f"{name}: axis must be an integer, but an array or a tuple was given. "
                             f"The arrays are one sequence, as in {name}((a, b)).") from None
         raise error
@@ -362,7 +362,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     if axis is None:
         parts = [lax.reshape(x, (get_aval(x).size,)) for x in parts]
         axis = 0
-    return joined("append", parts, axis)
+    return joined("append", parts, canonical_axis(axis, get_aval(parts[0]).ndim or 1))
 
 
 @numpy_function

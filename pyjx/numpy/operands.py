@@ -8,7 +8,7 @@ import functools
 import inspect
 import operator
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, NoReturn, TypeVar, overload
 
@@ -23,7 +23,6 @@ from pyjx.core.scalars import wrapped_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.core.value_texts import shortened
 from pyjx.engine.tangents import full_aval
-from pyjx.errors import ConcretizationTypeError, TracerIntegerConversionError
 from pyjx.guards import guard
 from pyjx.lax.elementwise import stretch
 from pyjx.lazy import deferred
@@ -124,7 +123,7 @@ def _refuse(axis: int | Sequence[int] | None, error: TypeError) -> NoReturn:
     raise TypeError(f"axis must be an integer, got {shortened(axis)}: {error}") from None
 
 
-def canonical_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+def canonical_axes(axis: int | Sequence[int | str] | None, ndim: int) -> tuple[int, ...]:
     """The axes that an int, a sequence of ints or None (for all) stands for.
 
     Raises:
@@ -258,23 +257,9 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
             if (given := as_arrays(args, kwargs)) is not None:
                 return function(*given[0], **given[1])
             call_notes.note_call(error, body, args, kwargs)
-            if isinstance(error, (ConcretizationTypeError, TracerIntegerConversionError)):
-                _note_static(error, body, positions, names, args, kwargs)
             raise
 
     return function
-
-
-def _note_static(error: Exception, body: Callable[..., Any], positions: Collection[int],
-                 names: Collection[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Name the arguments that are traced where a part of the program is chosen by them."""
-    parameters = list(inspect.signature(body).parameters)
-    traced = [parameters[i] for i, x in enumerate(args) if i in positions and _holds_tracer(x)]
-    traced += [k for k, x in kwargs.items() if k in names and _holds_tracer(x)]
-    if traced:
-        said = ", ".join(map(repr, traced))
-        error.add_note(f"Argument {said} is a part of the program, and must be known while it is "
-                       "traced: give a Python value, such as a static argument of jit.")
 
 
 def _holds_tracer(x: ArrayLike) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -249,8 +249,8 @@ def _pad(array: ArrayLike, widths: Pairs, mode: str, **options: Any) -> Any:
     return _padded(array, widths, mode, options)
 
 
-def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant",
-        **kwargs: Any) -> Array:
+def pad(array: ArrayLike, pad_width: int | Sequence[int | Sequence[int]] | np.ndarray,
+        mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """The array with a border.
 
     Args:

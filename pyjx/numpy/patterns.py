@@ -158,10 +158,10 @@ def _concrete_slice(item: slice, position: int) -> slice:
                 "Array slice indices must have static start/stop/step to be used with NumPy "
                 "indexing syntax. Slice entries must be static integers. Got "
                 f"slice({item.start}, {item.stop}, {item.step}) at position {position}. "
-                "The shape of the result would depend on a value. For a part of known size use "
-                "lax.dynamic_slice(x, starts, sizes), to write to one x.at or "
-                "lax.dynamic_update_slice. "
-                + errors.cure_for(x, "Python's ints") + x._origin_msg())
+                f"The shape of the result would depend on a value.{x._origin_msg()}\nFor a part of "
+                "known size use lax.dynamic_slice_in_dim(x, start, size, axis), to write to one "
+                "lax.dynamic_update_slice_in_dim. " + errors.cure_for(
+                    x, "Python's ints", errors.AS_STATIC.format("Python's ints")))
         if x is not None and not hasattr(x, "__index__") and not isinstance(x, SymbolicDim):
             raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
         parts.append(None if x is None else index(x))

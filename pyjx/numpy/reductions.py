@@ -115,9 +115,9 @@ def literal_or_cast(x: ArrayLike, like: ShapedArray) -> Any:
 
 
 def _sum_like(name: str, reduce: Callable[..., Any], unit: int, combine: Callable[[Any, Any], Any],
-              a: ArrayLike, axis: int | Sequence[int] | None, dtype: DTypeLike | None, out: object,
-              keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None, promote: bool
-             ) -> Any:
+              a: ArrayLike, axis: int | Sequence[int | str] | None, dtype: DTypeLike | None,
+              out: object, keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None,
+              promote: bool) -> Any:
     no_out(name, out)
     a = numbers(name, a)
     where = check_where(name, where)
@@ -175,9 +175,9 @@ def is_wide(a: object) -> bool:
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
-def sum(a: Any, axis: Any = None, dtype: DTypeLike | None = None, out: None = None,
-        keepdims: bool = False, initial: Any = None, where: Any = None,
-        promote_integers: bool = True) -> Array:
+def sum(a: Any, axis: int | Sequence[int | str] | None = None,
+        dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False,
+        initial: Any = None, where: Any = None, promote_integers: bool = True) -> Array:
     """The sum of array elements over the given axes.
 
     Args:
@@ -526,8 +526,9 @@ def mean_of(a: ArrayLike, axis: Any, dtype: DTypeLike | None, keepdims: bool,
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def mean(a: Any, axis: Any = None, dtype: DTypeLike | None = None, out: None = None,
-         keepdims: bool = False, *, where: Any = None) -> Array:
+def mean(a: Any, axis: int | Sequence[int | str] | None = None,
+         dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *,
+         where: Any = None) -> Array:
     """The arithmetic mean over the given axes; nan over none.
 
     Args:

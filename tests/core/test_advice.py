@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import io
 import math
 import os
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.special
 
 import pyjx as jax
 import pyjx.numpy as jnp
@@ -473,6 +475,74 @@ def test_pythons_functions_that_ask_for_a_value_have_those_of_arrays(function, w
         jax.jit(function)(*[1.0] * (2 if function is max else 1))
     assert words in str(caught.value) if words else "asks for the" not in str(caught.value)
     assert ("jnp.where" in str(caught.value) or "static" in str(caught.value)) == (words is None)
+
+
+ROWS = np.ones((10, 3), "f4")
+
+
+@pytest.mark.parametrize(("function", "words"), [
+    (lambda i: ROWS[i], "To index, make the indexed sequence an array: jnp.asarray(x)[i].\n"),
+    (lambda i: [1, 2][i], "make the indexed sequence an array: jnp.asarray(x)[i]. If the value"),
+    (lambda i: ROWS[i:i + 2], "use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size). If the"),
+    (lambda i: jnp.asarray(ROWS)[i * 2:(i + 1) * 2], "lax.dynamic_slice_in_dim(x, start, size, ax"),
+    (lambda i: [0 for _ in range(i)], "number of times use lax.fori_loop or lax.while_loop. If"),
+    (lambda i: "a" * i, "the argument i.\nIf the value is the same"),
+    (lambda i: np.zeros((i, 2)), "the argument i.\nIf the value is the same"),
+    (lambda i: np.arange(i), "In place of np.arange use jax.numpy.arange; or run it outside of the "
+     "traced function. A size must be known as it is traced, like a static argument"),
+    (lambda i: np.linalg.norm(i), "In place of np.linalg.norm use jax.numpy.linalg.norm;"),
+    (lambda i: np.exp2(i), "In place of np.exp2 use jax.numpy.exp2;"),
+    (lambda i: scipy.special.erf(i), "place of scipy.special.erf use jax.scipy.special.erf;"),
+    (lambda i: np.random.normal(i), "NumPy draws once, as it is traced: draw by jax.random, with"),
+    (lambda i: np.savez(io.BytesIO(), i), "argument i.\nSave what the traced function returns."),
+    (lambda i: jnp.save(io.BytesIO(), i), "argument i.\nSave what the traced function returns."),
+    (lambda i: "%.1f" % i,  # noqa: UP031
+     "the argument i.\nWhile the function is traced, the array has no value."),
+    (lambda i: np.zeros(3).__setitem__(0, i), "setting an array element with a sequence.\nThe err"),
+    (lambda i: [i] * i, "; to repeat it, use Python's int, as a static argument of jit is"),
+])
+def test_what_asks_for_a_traced_value_has_what_serves_in_its_place(function, words):
+    with pytest.raises((TypeError, IndexError, ValueError)) as caught:
+        jax.jit(function)(1)
+    assert words in str(caught.value)
+    assert "`float` function" not in str(caught.value)
+
+
+def written_to(x, rows):
+    out = np.zeros(3)
+    out[slice(3) if rows else 0] = x
+    return out
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_arrays_of_numpy_that_are_written_to_are_to_be_of_jax(rows):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        jax.jit(written_to, static_argnames="rows")(jnp.ones(3) if rows else 1.0, rows)
+    assert ("\nNumPy's arrays hold no values that are traced: make this one by jax.numpy, and "
+            "write x = x.at[i].set(value).") in str(caught.value)
+    assert caught.value.__cause__ is None and "the argument x." in str(caught.value)
+
+
+@pytest.mark.parametrize(("call", "argument"), [
+    (lambda b: X.sum(keepdims=b), "keepdims' of sum"), (lambda b: jnp.sum(X, b), "axis' of sum"),
+    (lambda b: lax.scan(lambda c, y: (c, y), 0.0, X, reverse=b), "reverse' of scan"),
+    (lambda b: lax.cumsum(X, reverse=b), "reverse' of cumsum"),
+    (lambda b: lax.map(jnp.sin, X, batch_size=b), "batch_size' of map"),
+    (lambda b: random.choice(random.key(0), X, replace=b), "replace' of choice"),
+    (lambda b: jnp.linalg.eigh(jnp.eye(2), symmetrize_input=b), "symmetrize_input' of eigh"),
+    (lambda b: jnp.meshgrid(X[0], X[0], sparse=b), "sparse' of meshgrid"),
+    (lambda b: jnp.concatenate([X, X], axis=b), "axis' of concatenate"),
+    (lambda b: jnp.append(X, X, axis=b), "axis' of append"),
+    (lambda b: jnp.pad(X, (0, b + 1)), "pad_width' of pad"), (lambda b: jnp.eye(b), "N' of eye"),
+    (lambda b: lax.top_k(X, b), "k' of top_k"), (lambda b: jax.grad(jnp.sum, b)(X), "argnums' of"),
+])
+def test_a_part_of_the_program_that_is_traced_is_named_and_may_be_static(call, argument):
+    with pytest.raises(TypeError) as caught:
+        jax.jit(call)(1)
+    said = str(caught.value)
+    assert f"Argument '{argument}" in said and "mark the argument it comes from as static" in said
+    assert not [word for word in ("jnp.where", "To index", "jax.numpy", "`eq`") if word in said]
+    jax.jit(call, static_argnums=0)(0 if "axis" in argument or "argnums" in argument else 1)
 
 
 @pytest.mark.parametrize("call", [

@@ -286,7 +286,7 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
 
 
 @numpy_function(static_argnames=("p",))
-def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:
+def cond(x: ArrayLike, p: float | str | None = None) -> Array:
     """The condition number: the norm of a matrix times that of its inverse.
 
     Args:
