@@ -67,9 +67,7 @@ def _kept(b: Block, where_row: str, x: str, aval: ShapedArray) -> str:
 
 def block(b: Block, x: str, aval: ShapedArray, out: ShapedArray) -> str:
     """The first rows and columns, as many as `out` has."""
-    if aval.shape == out.shape:
-        return x
-    return slice_(b, x, aval, [0] * aval.ndim, out.shape)
+    return x if aval.shape == out.shape else slice_(b, x, aval, [0] * aval.ndim, out.shape)
 
 
 def swapped(b: Block, x: str, aval: ShapedArray) -> tuple[str, ShapedArray]:

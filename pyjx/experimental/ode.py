@@ -57,9 +57,7 @@ Derivative = Callable[[Array, Any], Array]
 
 def abs2(x: Array) -> Array:
     """The square of the absolute value."""
-    if jnp.iscomplexobj(x):
-        return x.real ** 2 + x.imag ** 2
-    return jnp.square(x)
+    return x.real ** 2 + x.imag ** 2 if jnp.iscomplexobj(x) else jnp.square(x)
 
 
 def ravel_first_arg(f: Callable[..., Any], unravel: Callable[[Array], Any]) -> Callable[..., Array]:

@@ -103,9 +103,7 @@ class FlatCallback(Alike):
                 filter_exception(error)
                 logs.log(__name__, logs.ERROR, f"jax.{self.op} failed", error)
             raise
-        if self.out_tree is None:
-            return []
-        return tree_leaves(result)
+        return [] if self.out_tree is None else tree_leaves(result)
 
     def __repr__(self) -> str:
         return f"FlatCallback(callback_func={self.callback_func}, in_tree={self.in_tree})"

@@ -313,9 +313,7 @@ def _host_of_numpy(x: object, leaves: Sequence[Any], dtype: DTypeLike) -> np.nda
 
 
 def _cast_on_host(host: np.ndarray[Any, Any], dtype: DTypeLike) -> np.ndarray[Any, Any]:
-    if host.dtype == dtype:
-        return host
-    return host.astype(dtype)
+    return host if host.dtype == dtype else host.astype(dtype)
 
 
 def of_host(host: np.ndarray[Any, Any], dtype: DTypeLike) -> Any:

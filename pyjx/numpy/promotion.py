@@ -146,9 +146,7 @@ def _held(x: Any) -> Any:
 
 def cast_on_host(x: Any, dtype: np.dtype[Any]) -> Any:
     """The NumPy array or scalar with another dtype, as `convert` does it."""
-    if x.dtype == dtype:
-        return x
-    return real_part_on_host(x, dtype).astype(dtype)
+    return x if x.dtype == dtype else real_part_on_host(x, dtype).astype(dtype)
 
 
 def narrowed(x: ArrayLike) -> Any:

@@ -265,9 +265,7 @@ def _str(self: Any) -> str:
     if _is_large(self.aval):
         return _repr(self)
     _raise_if_deleted(self)
-    if not _is_known_here(self):
-        return _repr(self)
-    return str(value(self))
+    return str(value(self)) if _is_known_here(self) else _repr(self)
 
 
 def _format(self: Any, format_spec: str) -> str:

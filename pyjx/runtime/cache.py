@@ -197,9 +197,7 @@ _LOCATIONS = r'(?m)^#loc\w* = .*\n?|^#\w+ = loc\(.*\n?| loc\(#\w+\)'
 
 def source(program: LoweredProgram | str | bytes) -> str | bytes:
     """What XLA gets: with locations, which name the operations in profiles and dumps."""
-    if isinstance(program, LoweredProgram):
-        return program.located_text()
-    return program
+    return program.located_text() if isinstance(program, LoweredProgram) else program
 
 
 def _program_bytes(program: LoweredProgram | str | bytes) -> bytes:

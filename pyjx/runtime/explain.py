@@ -326,9 +326,7 @@ def _times(n: int, noun: str) -> str:
 
 def time_text(seconds: float) -> str:
     """`12.3 ms`, or `1.20 s`."""
-    if seconds < 0.1:
-        return f"{seconds * 1e3:.1f} ms"
-    return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.1f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
