@@ -206,10 +206,9 @@ numpy_dtype_promotion = State("jax_numpy_dtype_promotion", ("standard", "strict"
                               traced=True, help="strict: only weak types promote implicitly.")
 numpy_rank_promotion = State("jax_numpy_rank_promotion", ("allow", "warn", "raise"), "allow",
                              traced=True, help="What broadcasting of unequal ranks does.")
-default_matmul_precision = State("jax_default_matmul_precision", _MATMUL_PRECISIONS, None,
-                                 traced=True,
-                                 help="Precision of matrix products and convolutions that were "
-                                      "given none.")
+default_matmul_precision = State(
+    "jax_default_matmul_precision", _MATMUL_PRECISIONS, None, traced=True,
+    help="Precision of matrix products and convolutions that were given none.")
 allow_f16_reductions = _on("jax_allow_f16_reductions", traced=True,
                            help="Sums of 16-bit floats are allowed.")
 check_static_indices = _off("jax_check_static_indices", traced=True,
@@ -264,10 +263,9 @@ explain_cache_misses = _off("jax_explain_cache_misses",
                             help="Logs why a function was traced again.")
 log_checkpoint_residuals = _off("jax_log_checkpoint_residuals",
                                 help="Logs what each checkpoint function keeps.")
-logging_level = State("jax_logging_level",
-                      ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "NOTSET",
-                      on_change=_set_logging_level,
-                      help="Messages of this package from this level on go to stderr.")
+logging_level = State(
+    "jax_logging_level", ("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "NOTSET",
+    on_change=_set_logging_level, help="Messages of this package from this level on go to stderr.")
 debug_log_modules = _str("jax_debug_log_modules", default="", on_change=_log_modules,
                          help="Modules, separated by commas, whose debug messages go to stderr.")
 traceback_filtering = State(
@@ -283,17 +281,15 @@ traceback_in_locations_limit = _int("jax_traceback_in_locations_limit", default=
 include_full_tracebacks_in_locations = _on("jax_include_full_tracebacks_in_locations",
                                            help="Locations of operations hold the user's stack, "
                                                 "and not only its innermost frame.")
-hlo_source_file_canonicalization_regex = _str("jax_hlo_source_file_canonicalization_regex",
-                                              default=None, check=_checked_regex,
-                                              help="What this regular expression matches is left "
-                                                   "out of file names in locations.")
+hlo_source_file_canonicalization_regex = _str(
+    "jax_hlo_source_file_canonicalization_regex", default=None, check=_checked_regex,
+    help="What this regular expression matches is left out of file names in locations.")
 pprint_use_color = _on("jax_pprint_use_color",
                        help="Jaxprs printed by pretty_print() have colours in terminals and "
                             "notebooks.")
-experimental_unsafe_xla_runtime_errors = _off("jax_experimental_unsafe_xla_runtime_errors",
-                                              traced=True,
-                                              help="checkify.check raises inside compiled programs"
-                                                   " that are not functionalized.")
+experimental_unsafe_xla_runtime_errors = _off(
+    "jax_experimental_unsafe_xla_runtime_errors", traced=True,
+    help="checkify.check raises inside compiled programs that are not functionalized.")
 dump_ir_to = _str("jax_dump_ir_to", default="",
                   help="Folder to which programs are written as they are lowered; empty for none.")
 dump_ir_modes = _str("jax_dump_ir_modes", default="stablehlo", check=_checked_modes,
@@ -317,11 +313,10 @@ transfer_guard = State("jax_transfer_guard", _GUARD_LEVELS, None,
                        group=(transfer_guard_host_to_device, transfer_guard_device_to_device,
                               transfer_guard_device_to_host),
                        help="Sets the guards of all three directions of a transfer.")
-array_garbage_collection_guard = State("jax_array_garbage_collection_guard",
-                                       ("allow", "log", "fatal"), None,
-                                       on_change=_guard("garbage_collect_array"),
-                                       help="What an array does that only Python's garbage "
-                                            "collector frees.")
+array_garbage_collection_guard = State(
+    "jax_array_garbage_collection_guard", ("allow", "log", "fatal"), None,
+    on_change=_guard("garbage_collect_array"),
+    help="What an array does that only Python's garbage collector frees.")
 thread_guard = _off("jax_thread_guard", on_change=_set_thread_guard,
                     help="Programs over several processes are launched by one thread only, else an"
                          " error is raised.")
@@ -343,14 +338,12 @@ cpu_enable_async_dispatch = _on("jax_cpu_enable_async_dispatch",
 cpu_collectives_implementation = State("jax_cpu_collectives_implementation",
                                        ("gloo", "mpi", "megascale"), "gloo", optional=True,
                                        help="By what processes on CPUs exchange arrays.")
-cpu_get_local_topology_timeout_minutes = _int("jax_cpu_get_local_topology_timeout_minutes",
-                                              default=2,
-                                              help="How long a process waits for what others say "
-                                                   "of their devices.")
-cpu_get_global_topology_timeout_minutes = _int("jax_cpu_get_global_topology_timeout_minutes",
-                                               default=5,
-                                               help="How long a process waits for the devices of "
-                                                    "all.")
+cpu_get_local_topology_timeout_minutes = _int(
+    "jax_cpu_get_local_topology_timeout_minutes", default=2,
+    help="How long a process waits for what others say of their devices.")
+cpu_get_global_topology_timeout_minutes = _int(
+    "jax_cpu_get_global_topology_timeout_minutes", default=5,
+    help="How long a process waits for the devices of all.")
 cuda_visible_devices = _str("jax_cuda_visible_devices", default="all",
                             help="Numbers of the NVIDIA GPUs that are used, separated by commas, "
                                  "or `all`.")
@@ -395,14 +388,12 @@ compilation_cache_check_contents = _off("jax_compilation_cache_check_contents",
 compilation_cache_include_metadata_in_key = _off("jax_compilation_cache_include_metadata_in_key",
                                                  help="Programs of other places in the source are "
                                                       "other programs for that cache.")
-persistent_cache_enable_xla_caches = _str("jax_persistent_cache_enable_xla_caches",
-                                          default="xla_gpu_per_fusion_autotune_cache_dir",
-                                          help="Which of XLA's own caches for GPUs are kept beside"
-                                               " the programs: names, or `all`.")
-persistent_cache_min_compile_time_secs = _float("jax_persistent_cache_min_compile_time_secs",
-                                                default=1.0,
-                                                help="Programs that compile in less are not kept, "
-                                                     "where this is set.")
+persistent_cache_enable_xla_caches = _str(
+    "jax_persistent_cache_enable_xla_caches", default="xla_gpu_per_fusion_autotune_cache_dir",
+    help="Which of XLA's own caches for GPUs are kept beside the programs: names, or `all`.")
+persistent_cache_min_compile_time_secs = _float(
+    "jax_persistent_cache_min_compile_time_secs", default=1.0,
+    help="Programs that compile in less are not kept, where this is set.")
 persistent_cache_min_entry_size_bytes = _int("jax_persistent_cache_min_entry_size_bytes",
                                              default=0,
                                              help="Programs that are smaller are not kept.")
@@ -424,8 +415,7 @@ eager_constant_folding = _off("eager_constant_folding", traced=True,
 export_calling_convention_version = _int("jax_export_calling_convention_version", default=10,
                                          help="The version that exported programs are called by.")
 export_ignore_forward_compatibility = _off(
-    "jax_export_ignore_forward_compatibility",
-    environ="JAX_EXPORT_IGNORE_FORWARD_COMPATIBILIY",
+    "jax_export_ignore_forward_compatibility", environ="JAX_EXPORT_IGNORE_FORWARD_COMPATIBILIY",
     help="Accepted, without effect: exported programs are always written for the oldest supported "
          "reader.")
 
@@ -441,10 +431,9 @@ use_shardy_partitioner = _on("jax_use_shardy_partitioner", traced=True,
 auto_pcast = _on("jax_auto_pcast", traced=True,
                  help="Operands that vary along other axes of a mesh are cast to vary alike. "
                       "Carries of loops are without it, too, where JAX refuses them.")
-remove_size_one_mesh_axis_from_type = _off("jax_remove_size_one_mesh_axis_from_type",
-                                           traced=True,
-                                           help="Axes of size 1 are left out of the shardings in "
-                                                "types.")
+remove_size_one_mesh_axis_from_type = _off(
+    "jax_remove_size_one_mesh_axis_from_type", traced=True,
+    help="Axes of size 1 are left out of the shardings in types.")
 disallow_mesh_context_manager = _off("jax_disallow_mesh_context_manager",
                                      help="Entering a mesh by `with` is an error: set_mesh is the "
                                           "way.")
@@ -601,17 +590,15 @@ memory_limit = _str("jax_memory_limit", default=None, traced=True, check=_checke
                          "of a program may take together; with it, arrays are known by the line "
                          "that made them.")
 
-retraces_warn_count = _int("jax_pyjx_retraces_warn_count", default=32,
-                           environ="PYJX_RETRACES_WARN_COUNT",
-                           help="Retraces of a function after which a warning says why, if they "
-                                "took long; -1 for none.")
+retraces_warn_count = _int(
+    "jax_pyjx_retraces_warn_count", default=32, environ="PYJX_RETRACES_WARN_COUNT",
+    help="Retraces of a function after which a warning says why, if they took long; -1 for none.")
 report = _off("jax_pyjx_report", environ="PYJX_REPORT",
               help="Waits for the first run of each program, whose time `explain()` tells, and "
                    "keeps what was traced: for `python -m pyjx report`.")
-retraces_warn_seconds = _float("jax_pyjx_retraces_warn_seconds", default=60.0,
-                               environ="PYJX_RETRACES_WARN_SECONDS",
-                               help="The seconds of tracing and compiling one function that are "
-                                    "long.")
+retraces_warn_seconds = _float(
+    "jax_pyjx_retraces_warn_seconds", default=60.0, environ="PYJX_RETRACES_WARN_SECONDS",
+    help="The seconds of tracing and compiling one function that are long.")
 
 # Not flags: which trace is current (in the key, so that a call under a trace never takes the
 # compiled path of a call outside of one), and a function called after each fast call.
