@@ -48,10 +48,9 @@ def _kernel_of_tpus(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
         raise ValueError("Only interpret mode is supported on CPU backend. Give pallas_call "
                          "interpret=True, or run what calls it within "
                          "pltpu.force_tpu_interpret_mode().")
-    raise NotImplementedError(
-        f"pallas_call: kernels are not compiled for {b.module.platform}. Give it interpret=True, "
-        "which makes XLA's operations of the kernel; or call one of your own by "
-        "jax.ffi.ffi_call.")
+    raise NotImplementedError(f"pallas_call: kernels are not compiled for {b.module.platform}. "
+                              "Give it interpret=True, which makes XLA's operations of the kernel; "
+                              "or call one of your own by jax.ffi.ffi_call.")
 
 
 class ForeignFunction:
@@ -100,10 +99,9 @@ def _call_exported(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     avals, outs = in_avals(eqn), [v.aval for v in eqn.outvars]
     program = eqn.params["program"].for_call(tuple(avals), b.module.platform)
     if program.devices not in (1, b.module.partitions):
-        raise ValueError(
-            f"Function {program.name} was exported for {program.devices} devices and is called in "
-            f"a context with {b.module.partitions} devices, which is not allowed. Put an argument "
-            "on a mesh of so many devices.")
+        raise ValueError(f"Function {program.name} was exported for {program.devices} devices and "
+                         f"is called in a context with {b.module.partitions} devices, which is not "
+                         "allowed. Put an argument on a mesh of so many devices.")
     if program.devices > 1:
         operands = tuple(_laid_out(b, operands, avals, program.in_shardings))
     key = program, b.module.platform

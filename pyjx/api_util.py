@@ -120,10 +120,9 @@ def argnums_partial(f: Callable[..., Any], dyn_argnums: int | Sequence[int], arg
     n = len(args)
     for i in given:
         if not -n <= i < n:
-            raise ValueError(
-                "Positional argument indices, e.g. for `static_argnums`, must have value greater "
-                f"than or equal to -len(args) and less than len(args), but got value {i} for "
-                f"len(args) == {n}.")
+            raise ValueError("Positional argument indices, e.g. for `static_argnums`, must have "
+                             "value greater than or equal to -len(args) and less than len(args), "
+                             f"but got value {i} for len(args) == {n}.")
     numbers = [i % n for i in given]
     fixed = list(args)
     for i, x in enumerate(args):

@@ -61,10 +61,9 @@ def _checked_device(flag: str, kind: Any, optional: bool, value: Any) -> Any:
     if value is None or isinstance(value, jaxlib_api.Device) or (
             isinstance(value, str) and value in _platforms):
         return value
-    raise ValueError(
-        "jax.default_device must be passed either a Device object (e.g. "
-        "`jax.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', "
-        f"got: {value!r}")
+    raise ValueError("jax.default_device must be passed either a Device object (e.g. "
+                     "`jax.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', got: "
+                     f"{value!r}")
 
 
 def _checked_count(flag: str, kind: Any, optional: bool, value: Any) -> Any:

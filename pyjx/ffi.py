@@ -61,9 +61,8 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
       NotImplementedError: another platform, whose plugin must register its types itself.
     """
     if platform != "cpu":
-        raise NotImplementedError(
-            f"register_ffi_type: types for the platform {platform!r} are registered by its plugin; "
-            "this function does so for 'cpu'.")
+        raise NotImplementedError(f"register_ffi_type: types for the platform {platform!r} are "
+                                  "registered by its plugin; this function does so for 'cpu'.")
     jaxlib_api.register_custom_type(name, type_registration)
 
 

@@ -486,10 +486,9 @@ def _same_metadata(a: Any, b: Any) -> bool:
     try:
         return bool(a == b)
     except Exception as e:
-        raise ValueError(
-            "pytree structure error: the metadata of a node must be comparable by ==, but comparing"
-            f"\n    {a}\nof type {type(a)} with\n    {b}\nof type {type(b)}\nraised "
-            f"{type(e).__name__}: {e}") from e
+        raise ValueError("pytree structure error: the metadata of a node must be comparable by ==, "
+                         f"but comparing\n    {a}\nof type {type(a)} with\n    {b}\nof type "
+                         f"{type(b)}\nraised {type(e).__name__}: {e}") from e
 
 
 def _arity_mismatch(path: tuple[Any, ...], cls: type, expected: list[Any], found: list[Any]

@@ -65,9 +65,8 @@ class Trace(core_trace.Trace, metaclass=_AnyTrace):
         self._refuse_functions("process_custom_vjp_call")
 
     def _refuse_functions(self, method: str) -> NoReturn:
-        raise NotImplementedError(
-            f"{type(self).__name__}.{method}: operations that hold functions hold programs here; "
-            "bind the primitive, whose rules run them")
+        raise NotImplementedError(f"{type(self).__name__}.{method}: operations that hold functions "
+                                  "hold programs here; bind the primitive, whose rules run them")
 
 
 class Dialect(NamedTuple):

@@ -735,9 +735,8 @@ def get_aval(x: Any) -> ShapedArray:
     if type(aval) is ShapedArray or isinstance(aval, AbstractValue):
         return aval  # type: ignore[return-value]
     if hasattr(x, "mask") and hasattr(x, "filled"):
-        raise ValueError(
-            "numpy masked arrays are not supported as direct inputs to JAX functions. Use "
-            "arr.filled() to convert the value to a standard numpy array.")
+        raise ValueError("numpy masked arrays are not supported as direct inputs to JAX functions. "
+                         "Use arr.filled() to convert the value to a standard numpy array.")
     for cls in type(x).__mro__:
         maker = aval_makers.get(cls)
         if maker is not None:

@@ -142,10 +142,9 @@ def along_the_mesh_that_is_set(spec: PartitionSpec, caller: str) -> NamedShardin
     """Raise ValueError if none is."""
     mesh = configuration.abstract_mesh.value
     if mesh is None:
-        raise ValueError(
-            "Using PartitionSpec when you are not under a mesh context is not allowed. Please pass "
-            "a NamedSharding instance or enter into a mesh context via `jax.set_mesh`. "
-            f"{caller} got {spec}")
+        raise ValueError("Using PartitionSpec when you are not under a mesh context is not "
+                         "allowed. Please pass a NamedSharding instance or enter into a mesh "
+                         f"context via `jax.set_mesh`. {caller} got {spec}")
     return NamedSharding(mesh, spec)
 
 
@@ -158,10 +157,9 @@ def check_out_sharding(sharding: ShardingLike, caller: str, of_context: bool = T
       ValueError: it is along another mesh, names a memory, or an axis that is not Explicit.
     """
     if not isinstance(sharding, (NamedSharding, PartitionSpec)):
-        raise TypeError(
-            f"`out_sharding` argument of {caller} only supports instances of `NamedSharding` or "
-            f"`PartitionSpec`. Got {sharding!r} of type: {type(sharding)}. To put an array on a "
-            "device use jax.device_put.")
+        raise TypeError(f"`out_sharding` argument of {caller} only supports instances of "
+                        f"`NamedSharding` or `PartitionSpec`. Got {sharding!r} of type: "
+                        f"{type(sharding)}. To put an array on a device use jax.device_put.")
     context = configuration.abstract_mesh.value
     if isinstance(sharding, PartitionSpec):
         mesh, spec = context, sharding
@@ -180,10 +178,9 @@ def check_out_sharding(sharding: ShardingLike, caller: str, of_context: bool = T
     for axis in axes_of(spec):
         if axis in mesh.axis_names and axis not in mesh.explicit_axes:
             kind = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))[axis]
-            raise ValueError(
-                f"PartitionSpec passed to {caller} cannot contain axis names that are of type Auto "
-                f"or Manual. Got PartitionSpec: {spec} with axis name: {axis} of type: "
-                f"AxisType.{kind.name}.")
+            raise ValueError(f"PartitionSpec passed to {caller} cannot contain axis names that are "
+                             f"of type Auto or Manual. Got PartitionSpec: {spec} with axis name: "
+                             f"{axis} of type: AxisType.{kind.name}.")
 
 
 def abstract_sharding(sharding: Sharding | PartitionSpec, caller: str, of_context: bool = True
@@ -236,10 +233,9 @@ def fitting(sharding: Sharding, shape: Sequence[Any]) -> Any:
     for i, (n, entry) in enumerate(zip(shape, spec, strict=False)):
         parts = parts_along(mesh, entry)
         if n % parts:
-            raise ValueError(
-                f"Sharding spec {tuple(spec)} implies that array axis {i} is partitioned {parts} "
-                f"times, but does not evenly divide the dimension size {n}. Got shape: "
-                f"{tuple(shape)} and sharding {sharding}")
+            raise ValueError(f"Sharding spec {tuple(spec)} implies that array axis {i} is "
+                             f"partitioned {parts} times, but does not evenly divide the dimension "
+                             f"size {n}. Got shape: {tuple(shape)} and sharding {sharding}")
     return sharding.update(spec=spec.update(partitions=(*spec, *[None] * (ndim - len(spec)))))
 
 
@@ -434,9 +430,8 @@ def along_batch(core: int) -> Rule:
         entries = entries_of(x)
         batch = len(entries) - core
         if any([e is not None for e in entries[batch:]]):
-            raise ShardingTypeError(
-                f"The input should be unsharded over its last {core} axes. Got input "
-                f"type={x.str_short()}. Call jax.reshard on it before.")
+            raise ShardingTypeError(f"The input should be unsharded over its last {core} axes. Got "
+                                    f"input type={x.str_short()}. Call jax.reshard on it before.")
         if isinstance(out, list):
             return [(*entries[:batch], *[None] * (o.ndim - batch)) for o in out]
         return (*entries[:batch], *[None] * (out.ndim - batch))

@@ -132,9 +132,8 @@ def as_sizes(function: str, argument: str, value: Any) -> Shape:
     shape = as_shape(function, argument, value)
     for n in shape:
         if n < 0:
-            raise TypeError(
-                f"{function} {argument} must have every element be nonnegative, got "
-                f"{shortened(shape)}.")
+            raise TypeError(f"{function} {argument} must have every element be nonnegative, got "
+                            f"{shortened(shape)}.")
     return shape
 
 

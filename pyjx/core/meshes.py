@@ -290,10 +290,9 @@ class Mesh(_Axes, ContextDecorator):
         devices = np.asarray(devices, dtype=object)
         names = _names_of(axis_names)
         if devices.ndim != len(names):
-            raise ValueError(
-                "Mesh requires the ndim of its first argument (`devices`) to equal the length of "
-                f"its second argument (`axis_names`), but got devices.ndim == {devices.ndim} and "
-                f"len(axis_names) == {len(names)}.")
+            raise ValueError("Mesh requires the ndim of its first argument (`devices`) to equal "
+                             "the length of its second argument (`axis_names`), but got "
+                             f"devices.ndim == {devices.ndim} and len(axis_names) == {len(names)}.")
         if not names and devices.item() is None:  # as an empty array of objects is
             return empty_mesh()
         types = _types_of("Mesh", names, axis_types, AxisType.Auto)

@@ -271,7 +271,6 @@ def named_scope(name: str) -> extend_name_stack:
     layer_1
     """
     if not isinstance(name, str):
-        raise TypeError(
-            f"named_scope name argument must be a string, got {name!r} of type "
-            f"{type(name).__name__}.")
+        raise TypeError(f"named_scope name argument must be a string, got {name!r} of type "
+                        f"{type(name).__name__}.")
     return extend_name_stack(name)

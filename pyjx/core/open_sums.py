@@ -123,10 +123,9 @@ def _check_linear(primitive: Primitive, avals: Sequence[Any], unreduced: Sequenc
                            zip(("lhs", "rhs"), unreduced, strict=False)])
         raise ShardingTypeError(f"lhs and rhs to `{name}` cannot be unreduced since {name} is "
                                 f"bilinear. Got {sides}")
-    raise ShardingTypeError(
-        f"{name} is a non-linear operation and cannot accept "
-        f"{'input that is' if len(avals) == 1 else 'inputs that are'} unreduced. Got {types}. "
-        f"Sum it with {mode.cure} before.")
+    raise ShardingTypeError(f"{name} is a non-linear operation and cannot accept "
+                            f"{'input that is' if len(avals) == 1 else 'inputs that are'} "
+                            f"unreduced. Got {types}. Sum it with {mode.cure} before.")
 
 
 def checked_agreement(primitive: Primitive, avals: Sequence[Any], mode: Mode) -> Axes:

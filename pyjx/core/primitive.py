@@ -248,9 +248,8 @@ class Primitive:
         """
         for kind, rule in rules.items():
             if kind not in RULE_KINDS:
-                raise TypeError(
-                    f"Primitive '{self.name}': there is no kind of rule named {kind!r}. The kinds "
-                    f"are {', '.join(RULE_KINDS)}.")
+                raise TypeError(f"Primitive '{self.name}': there is no kind of rule named "
+                                f"{kind!r}. The kinds are {', '.join(RULE_KINDS)}.")
             if rule is None:
                 continue
             if not callable(rule):
@@ -293,10 +292,9 @@ class Primitive:
             return self._shape_rule_result(in_avals, params)
         for i, aval in enumerate(in_avals):
             if type(aval) is AbstractRef:
-                raise TypeError(
-                    f"{self.name} got a Ref of type {aval} at position {i}, but a Ref can't be "
-                    "passed where an array is expected. Did you forget to read its value with "
-                    "`ref[...]`?")
+                raise TypeError(f"{self.name} got a Ref of type {aval} at position {i}, but a Ref "
+                                "can't be passed where an array is expected. Did you forget to "
+                                "read its value with `ref[...]`?")
         key: Any = (in_avals, *params.items()) if params else in_avals
         if any([a.place.sharding is not None for a in in_avals]):
             # the answer may tell of a collective, which is allowed or not
@@ -317,9 +315,8 @@ class Primitive:
 
     def _shape_rule_result(self, in_avals: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if self.shape_rule is None:
-            raise NotImplementedError(
-                f"Abstract evaluation for '{self.name}' not implemented. Give the primitive a rule "
-                "by `def_abstract_eval`.")
+            raise NotImplementedError(f"Abstract evaluation for '{self.name}' not implemented. "
+                                      "Give the primitive a rule by `def_abstract_eval`.")
         if not ("sharding" in params or "out_sharding" in params
                 or any([a.place is not HERE for a in in_avals])):
             out = self.shape_rule(*in_avals, **params)
@@ -414,10 +411,9 @@ def _varying_alike(primitive: Primitive, operands: tuple[Any, ...]) -> tuple[Any
     if len(places) < 2 or len(mats := {place.mat for place in places}) < 2:
         return operands
     if not configuration.auto_pcast.value:
-        raise ValueError(
-            f"Primitive {primitive} requires varying manual axes to match, but got "
-            f"{[sorted(mat.varying) for mat in mats]}. "
-            "Cast the operands by jax.lax.pcast, or set the flag jax_auto_pcast.")
+        raise ValueError(f"Primitive {primitive} requires varying manual axes to match, but got "
+                         f"{[sorted(mat.varying) for mat in mats]}. Cast the operands by "
+                         "jax.lax.pcast, or set the flag jax_auto_pcast.")
     axes = NO_AXES.union(*[mat.varying for mat in mats])
     operands = tuple([vary(x, axes) if isinstance(x, Tracer) and not is_ref_type(x.aval) else x
                       for x in operands])

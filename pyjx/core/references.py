@@ -130,10 +130,9 @@ def check_undivided(tree: Any, divided: Sequence[bool], describe: Callable[[], D
         if divided[i]:
             debug = describe()
             name = (debug.arg_names or ())[i] if debug.arg_names else f"argument {i}"
-            raise TypeError(
-                f"When tracing {debug.func_src_info} for {debug.traced_for}, TransformedRefs are "
-                f"not allowed, but got a TransformedRef with name {name}. Pass the reference, and "
-                "take the part of it inside.")
+            raise TypeError(f"When tracing {debug.func_src_info} for {debug.traced_for}, "
+                            "TransformedRefs are not allowed, but got a TransformedRef with name "
+                            f"{name}. Pass the reference, and take the part of it inside.")
 
 
 def _undivided(tree: Any, first: int) -> list[int]:
@@ -198,15 +197,13 @@ def check_distinct(refs: Sequence[Any], consts: Sequence[Any],
     tracing = f"when tracing {debug.func_src_info} for {debug.traced_for}"
     for i, x in enumerate(refs):
         if id(x) in captured and is_ref(x):
-            raise ValueError(
-                f"{tracing}, a mutable array reference of type {x.aval} was both closed over and "
-                f"passed as the argument {names[i]}")
+            raise ValueError(f"{tracing}, a mutable array reference of type {x.aval} was both "
+                             f"closed over and passed as the argument {names[i]}")
     if twice is not None:
         first, second = twice
-        raise ValueError(
-            "only one reference to a mutable array may be passed as an argument to a function, but "
-            f"{tracing} the mutable array reference of type {refs[first].aval} appeared at both "
-            f"{names[first]} and {names[second]}.")
+        raise ValueError("only one reference to a mutable array may be passed as an argument to a "
+                         f"function, but {tracing} the mutable array reference of type "
+                         f"{refs[first].aval} appeared at both {names[first]} and {names[second]}.")
 
 
 def shared(values: Sequence[Any]) -> tuple[int, int] | None:

@@ -112,9 +112,8 @@ class PartitionSpec(Frozen):
     def __add__(self, other: Any) -> PartitionSpec:
         if isinstance(other, PartitionSpec):
             if self.unreduced_kind is not other.unreduced_kind:
-                raise TypeError(
-                    "PartitionSpec can't be added if the unreduced_kind differs in self and other. "
-                    f"Got self={self} and other={other}")
+                raise TypeError("PartitionSpec can't be added if the unreduced_kind differs in "
+                                f"self and other. Got self={self} and other={other}")
             return PartitionSpec(*self._partitions, *other._partitions,
                                  unreduced=self.unreduced | other.unreduced,
                                  reduced=self.reduced | other.reduced,
@@ -213,9 +212,8 @@ def _checked_axes(what: str, partitions: tuple[Any, ...], names: Any) -> Axes:
     names = frozenset(names)
     for name in axes_of(partitions):
         if name in names:
-            raise ValueError(f"partitions cannot overlap with {what} axes passed to "
-                             f"PartitionSpec. Got partitions: {partitions} and "
-                             f"{what} axes: {names}")
+            raise ValueError(f"partitions cannot overlap with {what} axes passed to PartitionSpec. "
+                             f"Got partitions: {partitions} and {what} axes: {names}")
     return names
 
 

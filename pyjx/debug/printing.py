@@ -152,10 +152,9 @@ class _Formatter(Formatter):
                              f"{shortened(unused)}. Each needs its {{}} in the format.")
         left = [key for key in kwargs if key not in used_args]
         if left:
-            raise ValueError(
-                f"Unused keyword arguments to `jax.debug.print`: {left}. You may be passing an "
-                "f-string (i.e, `f\"{x}\"`) into `jax.debug.print` and instead should pass in a "
-                "regular string.")
+            raise ValueError(f"Unused keyword arguments to `jax.debug.print`: {left}. You may be "
+                             "passing an f-string (i.e, `f\"{x}\"`) into `jax.debug.print` and "
+                             "instead should pass in a regular string.")
 
 
 _formatter = _Formatter()

@@ -606,9 +606,8 @@ class DynamicSpec(JitSpec):
         raise InconclusiveDimensionOperation(
             f"jit(dynamic=...): {self.name} {what} sizes {sizes}: at {traced.place}: "
             f"{type(failure).__name__}: {said}. Compute with sizes by jax.numpy, such as "
-            f"jnp.sqrt(n), jnp.zeros(n) and jnp.arange(n // 2), compare them{rarely}, "
-            "loop up to them by lax.fori_loop or lax.scan, or leave it out of `dynamic`."
-        ) from failure
+            f"jnp.sqrt(n), jnp.zeros(n) and jnp.arange(n // 2), compare them{rarely}, loop up to "
+            "them by lax.fori_loop or lax.scan, or leave it out of `dynamic`.") from failure
 
     def paths(self, in_tree: TreeDef, static: Any) -> tuple[str, ...]:
         return signature.leaf_names(signature.parameters_of(self.fun), in_tree, static)
@@ -628,11 +627,10 @@ class DynamicSpec(JitSpec):
         for i, axis, d in expressions_in(symbolic):
             if avals[i].shape[axis] != d.evaluate(values):
                 known = ", ".join([f"{k} = {n}" for k, n in values.items()])
-                raise ValueError(
-                    f"jit: the dimension {axis} of {paths[i]} is {avals[i].shape[axis]}, and "
-                    f"{d.evaluate(values)} was expected: dynamic calls it '{d}', and "
-                    f"{known} by sizes of arguments. Give dimensions that differ names that differ."
-                )
+                raise ValueError(f"jit: the dimension {axis} of {paths[i]} is "
+                                 f"{avals[i].shape[axis]}, and {d.evaluate(values)} was expected: "
+                                 f"dynamic calls it '{d}', and {known} by sizes of arguments. Give "
+                                 "dimensions that differ names that differ.")
         return tuple(sorted(values.items()))
 
     def symbolic_avals(self, scope: SymbolicScope, in_tree: TreeDef, avals: tuple[Any, ...],

@@ -57,17 +57,15 @@ def checked_aval(name: str, x: object, position: int = 0) -> ShapedArray:
         return get_aval(x)
     except TypeError as error:
         why = str(error).replace(f" of type {type(x)}", "")
-        raise TypeError(
-            f"Error interpreting argument to {name} as a JAX value. The problematic value is of "
-            f"type {type(x)} and was passed to {name} at position {position}. {why}"
-        ) from None
+        raise TypeError(f"Error interpreting argument to {name} as a JAX value. The problematic "
+                        f"value is of type {type(x)} and was passed to {name} at position "
+                        f"{position}. {why}") from None
 
 
 def _transpose_shape(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
     if sorted(permutation) != list(range(x.ndim)):
-        raise TypeError(
-            "transpose permutation isn't a permutation of operand dimensions, "
-            f"got permutation {permutation} for operand shape {x.shape}.")
+        raise TypeError("transpose permutation isn't a permutation of operand dimensions, got "
+                        f"permutation {permutation} for operand shape {x.shape}.")
     return x.update(shape=tuple([x.shape[i] for i in permutation]))
 
 
@@ -152,17 +150,15 @@ def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...]
             "broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, got "
             f"{broadcast_dimensions} for operand ndim {x.ndim} and shape {shape}.")
     if any(a >= b for a, b in pairwise(broadcast_dimensions)):
-        raise TypeError(
-            "broadcast_in_dim broadcast_dimensions must not contain duplicates and, as parameters "
-            "of the primitive, be strictly increasing; "
-            f"got broadcast_dimensions {broadcast_dimensions}")
+        raise TypeError("broadcast_in_dim broadcast_dimensions must not contain duplicates and, as "
+                        "parameters of the primitive, be strictly increasing; got "
+                        f"broadcast_dimensions {broadcast_dimensions}")
     for i, d in enumerate(broadcast_dimensions):
         if x.shape[i] != shape[d] and x.shape[i] != 1:
-            raise TypeError(
-                "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their "
-                "corresponding dimensions in the target broadcast shape; got operand of shape "
-                f"{x.shape}, target broadcast shape {shape}, "
-                f"broadcast_dimensions {broadcast_dimensions}")
+            raise TypeError("broadcast_in_dim operand dimension sizes must either be 1, or be "
+                            "equal to their corresponding dimensions in the target broadcast "
+                            f"shape; got operand of shape {x.shape}, target broadcast shape "
+                            f"{shape}, broadcast_dimensions {broadcast_dimensions}")
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 

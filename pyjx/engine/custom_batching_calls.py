@@ -188,9 +188,8 @@ def _behind(dims: Dims, batched: Sequence[bool]) -> list[int | None]:
 
 
 def _raise_captured(rule: BatchingRule, how: str) -> NoReturn:
-    raise ValueError(
-        f"custom_vmap: the function of the rule {rule.__name__} closes over a value that {how}. "
-        "The rule does not get it: pass it as an argument.")
+    raise ValueError(f"custom_vmap: the function of the rule {rule.__name__} closes over a value "
+                     f"that {how}. The rule does not get it: pass it as an argument.")
 
 
 # -- forward mode ----------------------------------------------------------------------------------

@@ -236,10 +236,9 @@ class _Batching:
 
     def moved(self, x: Any, dim: int | None, to: int | None) -> Any:
         if dim is not None and to is None:
-            raise ValueError(
-                "custom_jvp, custom_vjp: under vmap the function gives one output for all "
-                "examples, where its rule gives each example another one. Have both depend on the "
-                "same mapped values.")
+            raise ValueError("custom_jvp, custom_vjp: under vmap the function gives one output for "
+                             "all examples, where its rule gives each example another one. Have "
+                             "both depend on the same mapped values.")
         return x if dim == to else match_axis(x, dim, to, self.axis)
 
     def run(self, fun: Callable[..., Any], args: Values, dims: Dims

@@ -212,9 +212,8 @@ def apply(primitive: Primitive, operands: Sequence[Any], params: Params, derivab
     if boxes:
         why = ("has a derivative rule of its own, and is under differentiation together with the "
                "reference" if primitive.own_rules else "has no rule for them")
-        raise NotImplementedError(
-            f"'{primitive}' takes a reference of type {boxes[0].aval}, but {why}. Read the "
-            "reference before, or write it behind.")
+        raise NotImplementedError(f"'{primitive}' takes a reference of type {boxes[0].aval}, but "
+                                  f"{why}. Read the reference before, or write it behind.")
     return primitive.bind(*operands, **without_own_refs(params, derivable))
 
 

@@ -50,11 +50,10 @@ def raise_bad_result(of: str, tree: TreeDef, outs: Sequence[Any]) -> NoReturn:
     """Say which result of a function is no array; `of` says which function that is."""
     i = next(i for i, x in enumerate(outs) if not is_valid_value(x))
     path = leaf_paths(tree)[i]
-    raise TypeError(
-        f"{of} returned a value of type {type(outs[i])}"
-        f"{f' at output component {path}' if path else ''}, which is not a valid JAX type. Return "
-        "arrays, alone or in containers; the class of another container is made a pytree by "
-        "jax.tree_util.register_dataclass.")
+    raise TypeError(f"{of} returned a value of type "
+                    f"{type(outs[i])}{f' at output component {path}' if path else ''}, which is "
+                    "not a valid JAX type. Return arrays, alone or in containers; the class of "
+                    "another container is made a pytree by jax.tree_util.register_dataclass.")
 
 
 _LEAF = tree_structure(0)

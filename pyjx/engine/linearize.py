@@ -305,10 +305,9 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
             if rule is None:
                 not_linear = f": '{primitive}' is not linear" if primitive.jvp is not None else ""
                 raise NotImplementedError(
-                    f"Transpose rule (for reverse-mode differentiation) for '{primitive}' "
-                    f"not implemented{not_linear}. It was applied at "
-                    f"{source_info.summarize(source)}. Give it a rule `transpose`, or its function "
-                    "a derivative by jax.custom_vjp.")
+                    f"Transpose rule (for reverse-mode differentiation) for '{primitive}' not "
+                    f"implemented{not_linear}. It was applied at {source_info.summarize(source)}. "
+                    "Give it a rule `transpose`, or its function a derivative by jax.custom_vjp.")
             into = primitive.accumulate
             if into is None or not any([type(x) is LinearVar and x in cts for x in operands]):
                 in_cts = rule(ct, *operands, **params)
@@ -318,9 +317,8 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
             for x, c in zip(operands, in_cts, strict=True):
                 if type(x) is LinearVar and type(c) is not Zero:
                     if c is None:
-                        raise TypeError(
-                            f"The function is not linear: '{primitive}' is not linear in one of "
-                            "its operands, which depends on the arguments.")
+                        raise TypeError(f"The function is not linear: '{primitive}' is not linear "
+                                        "in one of its operands, which depends on the arguments.")
                     aval = x.aval
                     if getattr(c, "aval", aval).place.sharding is not aval.place.sharding:
                         c = with_sharding_of(c, aval)

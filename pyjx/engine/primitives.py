@@ -99,15 +99,13 @@ def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 def _iota_shape(*, dtype: DType, shape: tuple[int, ...], dimension: int,
                 sharding: ShardingLike = None) -> ShapedArray:
     if not dtypes.issubdtype(dtype, np.number):
-        raise TypeError(
-            f"iota does not accept dtype {dtypes.name(dtype)}. Accepted dtypes are subtypes of "
-            "integer, floating, complexfloating.")
+        raise TypeError(f"iota does not accept dtype {dtypes.name(dtype)}. Accepted dtypes are "
+                        "subtypes of integer, floating, complexfloating.")
     if any(n < 0 for n in shape):
         raise TypeError(f"iota shape must have every element be nonnegative, got {shape}.")
     if not 0 <= dimension < len(shape):
-        raise ValueError(
-            f"iota dimension must be between 0 and len(shape), got dimension={dimension} "
-            f"for shape={shape}")
+        raise ValueError("iota dimension must be between 0 and len(shape), got "
+                         f"dimension={dimension} for shape={shape}")
     return ShapedArray(shape, dtype)
 
 

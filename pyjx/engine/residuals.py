@@ -70,10 +70,9 @@ def kept_by(policy: Policy | Chosen, eqn: JaxprEqn) -> bool | Offloadable:
         return False
     if isinstance(answer, (bool, int)):
         return bool(answer)
-    raise TypeError(
-        "Value returned by a remat policy should be a bool or `ad_checkpoint.Recompute`, "
-        f"`ad_checkpoint.Saveable` or `ad_checkpoint.Offloadable(...)`. Got {answer} of type "
-        f"{type(answer)}.")
+    raise TypeError("Value returned by a remat policy should be a bool or "
+                    "`ad_checkpoint.Recompute`, `ad_checkpoint.Saveable` or "
+                    f"`ad_checkpoint.Offloadable(...)`. Got {answer} of type {type(answer)}.")
 
 
 class Chosen(Record):

@@ -92,10 +92,9 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
             states, tree, subtrees = opt_state
             leaves, grad_tree = tree_flatten(grads)
             if grad_tree != tree:
-                raise TypeError(
-                    "optimizer update function was passed a gradient tree that did not match the "
-                    "parameter tree structure with which it was initialized: parameter tree "
-                    f"{tree} and grad tree {grad_tree}.")
+                raise TypeError("optimizer update function was passed a gradient tree that did not "
+                                "match the parameter tree structure with which it was initialized: "
+                                f"parameter tree {tree} and grad tree {grad_tree}.")
             following, new_subtrees = _flat_states([
                 update(i, g, tree_unflatten(subtree, state))
                 for g, subtree, state in zip(leaves, subtrees, states, strict=True)])

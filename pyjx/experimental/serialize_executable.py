@@ -232,11 +232,10 @@ def _opened(serialized: bytes, client: Any) -> tuple[Header, memoryview, memoryv
         raise ValueError(f"deserialize_and_load: the program is for {header.fields['platform']}, "
                          f"the backend is {client.platform}.")
     if header.listed("jaxlib", int) != list(jaxlib_api.JAXLIB_VERSION):
-        raise ValueError(
-            "deserialize_and_load: the program was compiled by jaxlib "
-            f"{'.'.join(map(str, header.fields['jaxlib']))}, this is "
-            f"{'.'.join(map(str, jaxlib_api.JAXLIB_VERSION))}. Compile it again, or use "
-            "`jax.export`, whose programs later versions read.")
+        raise ValueError("deserialize_and_load: the program was compiled by jaxlib "
+                         f"{'.'.join(map(str, header.fields['jaxlib']))}, this is "
+                         f"{'.'.join(map(str, jaxlib_api.JAXLIB_VERSION))}. Compile it again, or "
+                         "use `jax.export`, whose programs later versions read.")
     return header, executable, rest
 
 

@@ -251,10 +251,9 @@ class ExportedProgram:
             return jaxlib_api.functions_of(jaxlib_api.refined(text))
         except jaxlib_api.JaxRuntimeError as error:
             _, _, reason = str(error).partition("error: ")
-            raise ValueError(
-                f"Function '{self.name}' cannot be called with arguments of the types "
-                f"{', '.join([a.str_short() for a in avals])}: "
-                f"{(reason or str(error)).partition(chr(10))[0]}") from None
+            raise ValueError(f"Function '{self.name}' cannot be called with arguments of the types "
+                             f"{', '.join([a.str_short() for a in avals])}: "
+                             f"{(reason or str(error)).partition(chr(10))[0]}") from None
 
 
 def _caller(name: str, entry: str, given: Sequence[str], wanted: Sequence[str],
@@ -443,9 +442,8 @@ class Exported:
         platform = jaxlib_api.raw_platform(backends.default_device().client)
         if platform not in self.platforms and \
                 DisabledSafetyCheck.platform() not in self.disabled_safety_checks:
-            raise ValueError(
-                f"Function '{self.fun_name}' was exported for platforms '{self.platforms}' but it "
-                f"is used on '{(platform,)}'.")
+            raise ValueError(f"Function '{self.fun_name}' was exported for platforms "
+                             f"'{self.platforms}' but it is used on '{(platform,)}'.")
 
     def _flat_function(self) -> Callable[..., Any]:
         """The program as a function of leaves, with its derivative."""

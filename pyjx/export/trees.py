@@ -141,10 +141,9 @@ def tree_to_data(tree: TreeDef) -> Any:
             f"`export.register_namedtuple_serialization` for type `{kind}`.")
     node = _by_type.get(kind)
     if node is None:
-        raise ValueError(
-            f"Cannot serialize PyTreeDef containing a node of type `{kind}`. Use "
-            "`export.register_pytree_node_serialization` or "
-            "`export.register_namedtuple_serialization`.")
+        raise ValueError(f"Cannot serialize PyTreeDef containing a node of type `{kind}`. Use "
+                         "`export.register_pytree_node_serialization` or "
+                         "`export.register_namedtuple_serialization`.")
     data = base64.b64encode(bytes(node.serialize_auxdata(aux))).decode()
     return ["node", node.serialized_name, data, children]
 

@@ -86,9 +86,8 @@ def platform(text: str = "cpu", n_devices: int = 1) -> Platform:
     if name == "cpu":
         return _here(name, _cpus(n_devices), n_devices)
     if backends.plugin_library(name) is None:
-        raise UnavailableError(
-            f"to compile for {text} without its hardware takes its compiler, which is not "
-            f"installed: pip install {_requirement(name)}")
+        raise UnavailableError(f"to compile for {text} without its hardware takes its compiler, "
+                               f"which is not installed: pip install {_requirement(name)}")
     if not kind and backends.has_hardware(name):
         try:
             return _here(name, backends.devices(name), n_devices)

@@ -196,9 +196,8 @@ def _tries(fails: Any, memory: int) -> Any:
     try:
         return Tries(fails, memory)
     except Exception as error:
-        raise TypeError(
-            f"inspect.reduce: fails is {fails!r}, which another process cannot import: {error}. "
-            "Define it at the top of a module, or give a command.") from None
+        raise TypeError(f"inspect.reduce: fails is {fails!r}, which another process cannot import: "
+                        f"{error}. Define it at the top of a module, or give a command.") from None
 
 
 class _Commands(Tries):
@@ -231,9 +230,8 @@ class _Commands(Tries):
                     process.communicate()
         status = process.returncode
         if status in (126, 127) and self.count == 1:  # of the shell, which cannot start it
-            raise CommandNotFoundError(
-                f"inspect.reduce: the shell cannot start the command {self._command!r}: "
-                f"{said.strip()[-500:]}")
+            raise CommandNotFoundError("inspect.reduce: the shell cannot start the command "
+                                       f"{self._command!r}: {said.strip()[-500:]}")
         return Outcome("fine") if not status else Outcome("signal", f"exit {status}", said[-2000:])
 
 

@@ -321,10 +321,9 @@ def check_sends_nothing(op: str, varies: str, programs: dict[str, ClosedJaxpr],
             if axes and eqn.invars and not holds_jaxprs(eqn) and (
                     eqn.params.get("axis_index_groups") is None):
                 sends = eqn.primitive.name.removesuffix("_invariant")
-                raise TypeError(
-                    f"{op}: the {varies} along the mesh axis {axes[0]}, and {name} has {sends} "
-                    f"along it: devices that {wait} without end. Move it out of the {op}; "
-                    f"or, {cure.format(axes[0])}.")
+                raise TypeError(f"{op}: the {varies} along the mesh axis {axes[0]}, and {name} has "
+                                f"{sends} along it: devices that {wait} without end. Move it out "
+                                f"of the {op}; or, {cure.format(axes[0])}.")
 
 
 def check_nothing_is_summed(op: str, apart: frozenset[Any], holds: str, operands: Sequence[Operand]

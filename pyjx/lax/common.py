@@ -129,9 +129,8 @@ def _joint_shape_anew(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
         for i, n in enumerate(shape, rank - len(shape)):
             if n != 1:
                 if out[i] != 1 and out[i] != n:
-                    raise ValueError(
-                        "broadcast_shapes: Incompatible shapes for broadcasting: "
-                        f"shapes={list(shapes)}{misfit(shapes)}")
+                    raise ValueError("broadcast_shapes: Incompatible shapes for broadcasting: "
+                                     f"shapes={list(shapes)}{misfit(shapes)}")
                 out[i] = n
     return tuple(out)
 

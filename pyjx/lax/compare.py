@@ -259,9 +259,8 @@ def _clamp_shape(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedA
     check_same_dtypes("clamp", low, x, high)
     for name, bound in (("min", low), ("max", high)):
         if bound.shape and bound.shape != x.shape:
-            raise TypeError(
-                f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
-                f"{name}.shape={bound.shape}, operand.shape={x.shape}.")
+            raise TypeError(f"clamp requires {name}.shape == operand.shape or {name}.shape == (), "
+                            f"got {name}.shape={bound.shape}, operand.shape={x.shape}.")
     return ShapedArray(x.shape, x.dtype, all_weak((low, x, high)))
 
 
@@ -317,9 +316,8 @@ def _select_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if any(c.shape != shape for c in cases):
         raise TypeError(f"select cases must have the same shapes, got {[c.shape for c in cases]}.")
     if which.shape and which.shape != shape:
-        raise TypeError(
-            "select `which` must be scalar or have the same shape as cases, got `which` shape "
-            f"{which.shape} but case shape {shape}.")
+        raise TypeError("select `which` must be scalar or have the same shape as cases, got "
+                        f"`which` shape {which.shape} but case shape {shape}.")
     return ShapedArray(shape, cases[0].dtype, all_weak(cases))
 
 

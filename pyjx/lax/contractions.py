@@ -192,12 +192,10 @@ def canonicalize_precision(precision: PrecisionLike, function: str = "dot_genera
         pair = [_precision_names.get(p, p) if isinstance(p, str) else p for p in precision]
         if all(isinstance(p, Precision) for p in pair):
             return tuple(pair)
-    raise ValueError(
-        f"{function}: Precision argument must be one of:\n- None,\n"
-        f"- a string in {list(_precision_names)},\n- a lax.Precision value,\n"
-        "- a tuple of two lax.Precision values or strings,\n"
-        "- a lax.DotAlgorithmPreset or the name of one of these presets, or\n"
-        f"- a lax.DotAlgorithm value;\nbut got {precision}.")
+    raise ValueError(f"{function}: Precision argument must be one of:\n- None,\n- a string in "
+                     f"{list(_precision_names)},\n- a lax.Precision value,\n- a tuple of two "
+                     "lax.Precision values or strings,\n- a lax.DotAlgorithmPreset or the name of "
+                     f"one of these presets, or\n- a lax.DotAlgorithm value;\nbut got {precision}.")
 
 
 # -- dot_general -----------------------------------------------------------------------------------
@@ -212,14 +210,12 @@ def _check_axes(side: str, ndim: int, contract: Sequence[int], batch: Sequence[i
             f"{side}_contracting of {tuple(contract)} for {side} of rank {ndim}")
     for kind, axes in (("batch", batch), ("contracting", contract)):
         if len(set(axes)) != len(axes):
-            raise TypeError(
-                f"dot_general requires {side} {kind} dimensions to be distinct, got "
-                f"{side}_{kind} {tuple(axes)}.")
+            raise TypeError(f"dot_general requires {side} {kind} dimensions to be distinct, got "
+                            f"{side}_{kind} {tuple(axes)}.")
     if set(batch) & set(contract):
-        raise TypeError(
-            f"dot_general requires {side} batch dimensions to be disjoint from contracting "
-            f"dimensions, got {side}_batch {tuple(batch)} and {side}_contracting "
-            f"{tuple(contract)}.")
+        raise TypeError(f"dot_general requires {side} batch dimensions to be disjoint from "
+                        f"contracting dimensions, got {side}_batch {tuple(batch)} and "
+                        f"{side}_contracting {tuple(contract)}.")
 
 
 def other_axes(ndim: int, *used: Sequence[int]) -> list[int]:
@@ -238,21 +234,18 @@ def dot_shape(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> tup
     _check_axes("lhs", lhs.ndim, lc, lb)
     _check_axes("rhs", rhs.ndim, rc, rb)
     if len(lb) != len(rb):
-        raise TypeError(
-            "dot_general requires equal numbers of lhs_batch and rhs_batch dimensions, got "
-            f"lhs_batch {lb} and rhs_batch {rb}.")
+        raise TypeError("dot_general requires equal numbers of lhs_batch and rhs_batch dimensions, "
+                        f"got lhs_batch {lb} and rhs_batch {rb}.")
     lhs_batch = tuple([lhs.shape[d] for d in lb])
     rhs_batch = tuple([rhs.shape[d] for d in rb])
     if lhs_batch != rhs_batch:
-        raise TypeError(
-            "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same "
-            f"shape, got {lhs_batch} and {rhs_batch}.")
+        raise TypeError("dot_general requires lhs batch dimensions and rhs batch dimensions to "
+                        f"have the same shape, got {lhs_batch} and {rhs_batch}.")
     lhs_sum = tuple([lhs.shape[d] for d in lc])
     rhs_sum = tuple([rhs.shape[d] for d in rc])
     if lhs_sum != rhs_sum:
-        raise TypeError(
-            "dot_general requires contracting dimensions to have the same shape, got "
-            f"{lhs_sum} and {rhs_sum}.")
+        raise TypeError("dot_general requires contracting dimensions to have the same shape, got "
+                        f"{lhs_sum} and {rhs_sum}.")
     lhs_rest = [lhs.shape[d] for d in other_axes(lhs.ndim, lc, lb)]
     rhs_rest = [rhs.shape[d] for d in other_axes(rhs.ndim, rc, rb)]
     return (*lhs_batch, *lhs_rest, *rhs_rest)
@@ -555,10 +548,9 @@ def axis_tuples(function: str, dimension_numbers: Any) -> Any:
     try:
         (lc, rc), (lb, rb) = dimension_numbers
     except (TypeError, ValueError):
-        raise TypeError(
-            f"{function}: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
-            f"(lhs_batch, rhs_batch)), each a sequence of axes, got {dimension_numbers!r}"
-        ) from None
+        raise TypeError(f"{function}: dimension_numbers must be ((lhs_contracting, "
+                        "rhs_contracting), (lhs_batch, rhs_batch)), each a sequence of axes, got "
+                        f"{dimension_numbers!r}") from None
     return ((axis_tuple(function, lc), axis_tuple(function, rc)),
             (axis_tuple(function, lb), axis_tuple(function, rb)))
 
@@ -631,10 +623,9 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumber
     if dimension_numbers is None:
         x, y = get_aval(lhs).shape, get_aval(rhs).shape
         if not (1 <= len(x) <= 2 and 1 <= len(y) <= 2 and x[-1] == y[0]):
-            raise ValueError(
-                "jax.lax.dot: dimension_numbers must be specified when not performing simple "
-                "un-batched matrix-matrix, matrix-vector, or vector-vector products; got "
-                f"lhs_shape={x} rhs_shape={y}")
+            raise ValueError("jax.lax.dot: dimension_numbers must be specified when not performing "
+                             "simple un-batched matrix-matrix, matrix-vector, or vector-vector "
+                             f"products; got lhs_shape={x} rhs_shape={y}")
         dimension_numbers = (((len(x) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type,
                        out_sharding=out_sharding)

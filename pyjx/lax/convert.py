@@ -355,9 +355,8 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
         return vary_like(out, x, zero)
     fill_value = real_part_for(operand("full_like", fill_value, 1), like_dtype)
     if get_aval(fill_value).shape:
-        raise TypeError(
-            "full_like: full must be called with scalar fill_value, got fill_value.shape "
-            f"{get_aval(fill_value).shape}.")
+        raise TypeError("full_like: full must be called with scalar fill_value, got "
+                        f"fill_value.shape {get_aval(fill_value).shape}.")
     out = broadcast_in_dim(filler(fill_value, like_dtype, True), shape, ())
     return vary_like(placed(out, sharding), x, zero)
 

@@ -77,9 +77,8 @@ def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
     features, batch = lhs.shape[dn.lhs_spec[1]], lhs.shape[dn.lhs_spec[0]]
     outs, ins = rhs.shape[dn.rhs_spec[0]], rhs.shape[dn.rhs_spec[1]]
     if features % feature_groups:
-        raise ValueError(
-            f"{_NAME} feature_group_count must divide lhs feature dimension size, but "
-            f"{feature_groups} does not divide {features}.")
+        raise ValueError(f"{_NAME} feature_group_count must divide lhs feature dimension size, but "
+                         f"{feature_groups} does not divide {features}.")
     if features // feature_groups != ins:
         raise ValueError(
             f"{_NAME} lhs feature dimension size divided by feature_group_count must equal the "
@@ -87,17 +86,14 @@ def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
             f"{dn.lhs_spec[1]} of the input, of shape {lhs.shape}, has its features, and axis "
             f"{dn.rhs_spec[1]} of the kernel, of shape {rhs.shape}; dimension_numbers names them.")
     if outs % feature_groups:
-        raise ValueError(
-            f"{_NAME} rhs output feature dimension size must be a multiple of "
-            f"feature_group_count, but {outs} is not a multiple of {feature_groups}.")
+        raise ValueError(f"{_NAME} rhs output feature dimension size must be a multiple of "
+                         f"feature_group_count, but {outs} is not a multiple of {feature_groups}.")
     if batch % batch_groups:
-        raise ValueError(
-            f"{_NAME} batch_group_count must divide lhs batch dimension size, but "
-            f"{batch_groups} does not divide {batch}.")
+        raise ValueError(f"{_NAME} batch_group_count must divide lhs batch dimension size, but "
+                         f"{batch_groups} does not divide {batch}.")
     if outs % batch_groups:
-        raise ValueError(
-            f"{_NAME} rhs output feature dimension size must be a multiple of "
-            f"batch_group_count, but {outs} is not a multiple of {batch_groups}.")
+        raise ValueError(f"{_NAME} rhs output feature dimension size must be a multiple of "
+                         f"batch_group_count, but {outs} is not a multiple of {batch_groups}.")
     if batch_groups > 1 and feature_groups > 1:
         raise ValueError(
             "At most one of batch_group_count and feature_group_count may be > 1, got "
@@ -107,9 +103,8 @@ def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
 def _check_ranks(rank: int, **sizes: Sequence[int]) -> None:
     for what, values in sizes.items():
         if len(values) != rank:
-            raise ValueError(
-                f"{_NAME} window and {what} must have the same number of dimensions, but got "
-                f"{rank} and {len(values)}")
+            raise ValueError(f"{_NAME} window and {what} must have the same number of dimensions, "
+                             f"but got {rank} and {len(values)}")
 
 
 def _check_windows(rank: int, strides: Sequence[int], padding: Sequence[Sequence[int]],
@@ -129,11 +124,10 @@ def _check_preferred(dtype: DType, preferred: Any) -> None:
     kinds = np.integer, np.floating, np.complexfloating
     own, wanted = ([k for k in kinds if dtypes.issubdtype(d, k)] for d in (dtype, preferred))
     if own != wanted and (own, wanted) != ([np.integer], [np.floating]):
-        raise TypeError(
-            f"{_NAME}: Input type is incompatible with `preferred_element_type`. The compatible "
-            "combinations of (input_type, preferred_element_type) are (integral, integral), "
-            "(integral, floating), (floating, floating), (complex, complex), got "
-            f"({dtype}, {preferred}).")
+        raise TypeError(f"{_NAME}: Input type is incompatible with `preferred_element_type`. The "
+                        "compatible combinations of (input_type, preferred_element_type) are "
+                        "(integral, integral), (integral, floating), (floating, floating), "
+                        f"(complex, complex), got ({dtype}, {preferred}).")
     if dtypes.issubdtype(dtype, np.signedinteger) and dtypes.issubdtype(
             preferred, np.unsignedinteger):
         raise TypeError(f"{_NAME}: `preferred_element_type` must have the same signedness as the "
@@ -426,19 +420,16 @@ def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDim
                   for a, d in zip(dn.rhs_spec[2:], rhs_dilation, strict=False)]
         space = [lhs.shape[a] for a in dn.lhs_spec[2:]]
         if len(strides) != len(space):
-            raise ValueError(
-                f"{_NAME} window and window_strides must have the same number of dimensions, but "
-                f"got {len(space)} and {len(strides)}")
+            raise ValueError(f"{_NAME} window and window_strides must have the same number of "
+                             f"dimensions, but got {len(space)} and {len(strides)}")
         return tuple(named_pads(_NAME, space, window, strides, padding))
     try:
         low_high: Any = [[n if isinstance(n, SymbolicDim) else index(n) for n in pair]
                          for pair in padding]
         return tuple([(low, high) for low, high in low_high])
     except (TypeError, ValueError):
-        raise ValueError(
-            "padding argument to conv_general_dilated should be a string or a sequence of "
-            f"(low, high) pairs, got {padding}"
-        ) from None
+        raise ValueError("padding argument to conv_general_dilated should be a string or a "
+                         f"sequence of (low, high) pairs, got {padding}") from None
 
 
 def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],

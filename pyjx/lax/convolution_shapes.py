@@ -90,9 +90,8 @@ def named_pads(name: str, in_shape: Sequence[int], window_shape: Sequence[int],
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
-        raise UnknownPadding(
-            f"{name}: Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got "
-            f"{padding}.")
+        raise UnknownPadding(f"{name}: Unrecognized padding type: expected 'VALID', 'SAME', or "
+                             f"'SAME_LOWER', got {padding}.")
     pads = []
     for n, window, stride in zip(sizes, windows, strides, strict=True):
         total = max_dim((-(-n // stride) - 1) * stride + window - n, 0)
@@ -148,9 +147,8 @@ def named_conv_shape(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[in
         pads = named_pads(name, lhs_shape[2:], rhs_shape[2:], strides, pads)
     pads = padding_pairs(name, "pads", pads)
     if len(pads) != len(lhs_shape) - 2:
-        raise TypeError(
-            f"{name}: Wrong number of explicit pads for convolution: expected "
-            f"{len(lhs_shape) - 2}, got {len(pads)}.")
+        raise TypeError(f"{name}: Wrong number of explicit pads for convolution: expected "
+                        f"{len(lhs_shape) - 2}, got {len(pads)}.")
     count = as_int(name, "batch_group_count", batch_group_count)
     if count < 1 or (count > 1 and lhs_shape[0] % count):
         raise ValueError(f"{name}: batch_group_count must be positive and divide the size of the "
@@ -191,16 +189,14 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[i
     lhs, rhs, out = dimension_numbers
     for i, (spec, first, second) in enumerate(((lhs, "N", "C"), (rhs, "O", "I"), (out, "N", "C"))):
         if spec.count(first) != 1 or spec.count(second) != 1:
-            raise TypeError(
-                f"convolution dimension_numbers[{i}] must contain the characters '{first}' and "
-                f"'{second}' exactly once, got {spec}.")
+            raise TypeError(f"convolution dimension_numbers[{i}] must contain the characters "
+                            f"'{first}' and '{second}' exactly once, got {spec}.")
         if len(spec) != len(set(spec)):
             raise TypeError(
                 f"convolution dimension_numbers[{i}] cannot have duplicate characters, got {spec}.")
     if not set(lhs) - {"N", "C"} == set(rhs) - {"O", "I"} == set(out) - {"N", "C"}:
-        raise TypeError(
-            "convolution dimension_numbers elements must each have the same set of spatial "
-            f"characters, got {tuple(dimension_numbers)}.")
+        raise TypeError("convolution dimension_numbers elements must each have the same set of "
+                        f"spatial characters, got {tuple(dimension_numbers)}.")
     space = [c for c in rhs if c not in "OI"]
 
     def axes(spec: str, *front: str) -> tuple[int, ...]:
@@ -248,10 +244,9 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                         f"{tuple([type(s) for s in dimension_numbers])}.")
     for i, spec in enumerate(dimension_numbers):
         if len(spec) != n:
-            raise TypeError(
-                f"convolution dimension_numbers[{i}] must have len equal to the ndim of lhs and "
-                f"rhs, got {len(spec)} for lhs and rhs shapes {tuple(lhs_shape)} and "
-                f"{tuple(rhs_shape)}.")
+            raise TypeError(f"convolution dimension_numbers[{i}] must have len equal to the ndim "
+                            f"of lhs and rhs, got {len(spec)} for lhs and rhs shapes "
+                            f"{tuple(lhs_shape)} and {tuple(rhs_shape)}.")
     return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
 
 

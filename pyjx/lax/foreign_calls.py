@@ -134,10 +134,9 @@ def _result_aval(like: Any, position: int) -> Any:
         return like
     shape, dtype = getattr(like, "shape", None), getattr(like, "dtype", None)
     if shape is None or dtype is None:
-        raise ValueError(
-            "ffi_call: All elements of result_shape_dtypes must have 'shape' and 'dtype' "
-            f"attributes, as those of jax.ShapeDtypeStruct have. Got {like} at position "
-            f"{position}.")
+        raise ValueError("ffi_call: All elements of result_shape_dtypes must have 'shape' and "
+                         f"'dtype' attributes, as those of jax.ShapeDtypeStruct have. Got {like} "
+                         f"at position {position}.")
     return ShapedArray(tuple(shape), dtype if dtypes.is_extended(dtype) else np.dtype(dtype))
 
 
@@ -176,9 +175,8 @@ def alias_pairs(op: str, given: Mapping[int, int] | None, operands: Sequence[Any
                                  f"[0, {number}).")
         aval = get_aval(operands[i])
         if not out_avals[o].same_type(aval):
-            raise ValueError(
-                f"{what} referring to an input of type {aval}, which cannot share its memory with "
-                f"an output of type {out_avals[o]}.")
+            raise ValueError(f"{what} referring to an input of type {aval}, which cannot share its "
+                             f"memory with an output of type {out_avals[o]}.")
         pairs.append((i, o))
     return tuple(pairs)
 

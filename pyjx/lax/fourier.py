@@ -71,10 +71,9 @@ def _fft_shape(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...
                          f"{dtypes.name(x.dtype)}")
     if fft_type == FftType.IRFFT:
         if minor[:-1] != fft_lengths[:-1] or minor[-1] != fft_lengths[-1] // 2 + 1:
-            raise ValueError(
-                f"IRFFT input shape {x.shape} minor dimensions must be equal to all except the "
-                "last fft_length, and that of the last axis to half of it plus one, got "
-                f"{fft_lengths=}")
+            raise ValueError(f"IRFFT input shape {x.shape} minor dimensions must be equal to all "
+                             "except the last fft_length, and that of the last axis to half of it "
+                             f"plus one, got {fft_lengths=}")
         return ShapedArray((*rest, *fft_lengths), real_dtype(x.dtype))
     if minor != fft_lengths:
         raise ValueError(f"FFT input shape {x.shape} minor dimensions must be equal to {lengths}")

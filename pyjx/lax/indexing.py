@@ -133,9 +133,8 @@ def check_indices(op: str, indices: ShapedArray) -> None:
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise ValueError(f"{op}: indices must have an integer type, got {indices.str_short()}")
     if indices.ndim == 0:
-        raise TypeError(
-            f"{op} index leaf dimension must be within [0, rank(indices) + 1). rank(indices) is 0 "
-            f"and {op.lower()} index leaf dimension is -1.")
+        raise TypeError(f"{op} index leaf dimension must be within [0, rank(indices) + 1). "
+                        f"rank(indices) is 0 and {op.lower()} index leaf dimension is -1.")
 
 
 def check_index_map(op: str, name: str, title: str, axes: Axes, x: ShapedArray,
@@ -145,10 +144,9 @@ def check_index_map(op: str, name: str, title: str, axes: Axes, x: ShapedArray,
     `name` is that of the parameter, and `title` what the error of a wrong axis calls it.
     """
     if len(axes) != indices.shape[-1]:
-        raise TypeError(
-            f"{op} op has {len(axes)} elements in {name} and the bound of dimension "
-            f"index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. These two "
-            "numbers must be equal.")
+        raise TypeError(f"{op} op has {len(axes)} elements in {name} and the bound of dimension "
+                        f"index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. "
+                        "These two numbers must be equal.")
     for i, a in enumerate(axes):
         if not 0 <= a < x.ndim:
             raise TypeError(f"{op} op: Invalid {title}; domain is [0, {x.ndim}), got: {i}->{a}.")
@@ -160,17 +158,15 @@ def check_batching(op: str, x: ShapedArray, operand_dims: Axes, indices: ShapedA
                    name: str, indices_dims: Axes) -> None:
     """Check the axes along which operand and indices are batched together."""
     if len(operand_dims) != len(indices_dims):
-        raise TypeError(
-            f"{op} op requires equal numbers of operand_batching_dims and {name}, got "
-            f"{operand_dims} and {indices_dims}.")
+        raise TypeError(f"{op} op requires equal numbers of operand_batching_dims and {name}, got "
+                        f"{operand_dims} and {indices_dims}.")
     check_axes(op.lower(), "operand_batching_dims", operand_dims, x.ndim)
     check_axes(op.lower(), name, indices_dims, indices.ndim - 1, increasing=False)
     sizes = tuple([x.shape[a] for a in operand_dims])
     indices_sizes = tuple([indices.shape[a] for a in indices_dims])
     if sizes != indices_sizes:
-        raise TypeError(
-            f"{op} op requires operand batching dimensions and indices batching dimensions to have "
-            f"the same shape, got {sizes} and {indices_sizes}.")
+        raise TypeError(f"{op} op requires operand batching dimensions and indices batching "
+                        f"dimensions to have the same shape, got {sizes} and {indices_sizes}.")
 
 
 def as_mode(function: str, mode: Any) -> GatherScatterMode:
@@ -223,11 +219,10 @@ def _gather_shape(x: ShapedArray, indices: ShapedArray, *,
     left_out = {*collapsed, *batching}
     window = [n for i, n in enumerate(slice_sizes) if i not in left_out]
     if len(window) != len(offset_dims):
-        raise TypeError(
-            "All components of the offset index in a gather op must either be a offset dimension "
-            "or explicitly collapsed/batching; got "
-            f"len(slice_sizes)={len(slice_sizes)}, output_slice_sizes={offset_dims}, "
-            f"collapsed_slice_dims={collapsed}, operand_batching_dims={batching}.")
+        raise TypeError("All components of the offset index in a gather op must either be a offset "
+                        "dimension or explicitly collapsed/batching; got "
+                        f"len(slice_sizes)={len(slice_sizes)}, output_slice_sizes={offset_dims}, "
+                        f"collapsed_slice_dims={collapsed}, operand_batching_dims={batching}.")
     windows, batch = iter(window), iter(indices.shape[:-1])
     shape = tuple([next(windows) if i in offset_dims else next(batch) for i in range(rank)])
     return x.update(shape=shape)
@@ -236,9 +231,8 @@ def _gather_shape(x: ShapedArray, indices: ShapedArray, *,
 def _check_slice_sizes(x: ShapedArray, slice_sizes: Axes, collapsed: Axes, batching: Axes
                        ) -> None:
     if len(slice_sizes) != x.ndim:
-        raise TypeError(
-            "Gather op must have one slice size for every input dimension; got: "
-            f"len(slice_sizes)={len(slice_sizes)}, input_shape.rank={x.ndim}")
+        raise TypeError("Gather op must have one slice size for every input dimension; got: "
+                        f"len(slice_sizes)={len(slice_sizes)}, input_shape.rank={x.ndim}")
     for i, (size, n) in enumerate(zip(slice_sizes, x.shape, strict=True)):
         if not 0 <= size <= n:
             raise TypeError(f"Slice size at index {i} in gather op is out of range, must be "
@@ -246,9 +240,8 @@ def _check_slice_sizes(x: ShapedArray, slice_sizes: Axes, collapsed: Axes, batch
     for what, axes in (("collapse", collapsed), ("batch", batching)):
         for i, a in enumerate(axes):
             if slice_sizes[a] != 1:
-                raise TypeError(
-                    f"Gather op can only {what} slice dims with bound 1, but bound is "
-                    f"{slice_sizes[a]} for index {a} at position {i}.")
+                raise TypeError(f"Gather op can only {what} slice dims with bound 1, but bound is "
+                                f"{slice_sizes[a]} for index {a} at position {i}.")
 
 
 def _gather_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
@@ -476,10 +469,9 @@ def _check_sizes(name: str, x: ShapedArray, indices: ShapedArray, updates: Shape
     bounds = [n for i, n in enumerate(x.shape) if i not in left_out]
     for a, bound in zip(dnums.update_window_dims, bounds, strict=True):
         if updates.shape[a] > bound:
-            raise TypeError(
-                f"{name}: Bounds of the window dimensions of updates must not exceed the bounds of "
-                f"the corresponding dimensions of operand. For dimension {a}, updates bound is "
-                f"{updates.shape[a]}, operand bound is {bound}.")
+            raise TypeError(f"{name}: Bounds of the window dimensions of updates must not exceed "
+                            "the bounds of the corresponding dimensions of operand. For dimension "
+                            f"{a}, updates bound is {updates.shape[a]}, operand bound is {bound}.")
     for i, a in enumerate(positions(updates.shape, dnums)):
         if updates.shape[a] != indices.shape[i]:
             raise TypeError(

@@ -36,9 +36,8 @@ def _slice_shape(x: ShapedArray, *, start_indices: tuple[int, ...],
     for name, values in (("start_indices", start_indices), ("limit_indices", limit_indices),
                          ("strides", strides)):
         if values is not None and len(values) != x.ndim:
-            raise TypeError(
-                f"slice {name} must have length equal to the number of dimensions of the operand, "
-                f"got {name} {values} for operand shape {x.shape}.")
+            raise TypeError(f"slice {name} must have length equal to the number of dimensions of "
+                            f"the operand, got {name} {values} for operand shape {x.shape}.")
     steps = strides or (1,) * x.ndim
     if any(s <= 0 for s in steps):
         raise TypeError(f"slice strides must be positive, got {strides}.")
@@ -46,13 +45,11 @@ def _slice_shape(x: ShapedArray, *, start_indices: tuple[int, ...],
         raise TypeError("slice start_indices must be greater than or equal to zero, "
                         f"got start_indices of {start_indices}.")
     if any(limit > n for limit, n in zip(limit_indices, x.shape, strict=True)):
-        raise TypeError(
-            "slice limit_indices must be less than or equal to operand shape, "
-            f"got limit_indices {limit_indices} for operand shape {x.shape}.")
+        raise TypeError("slice limit_indices must be less than or equal to operand shape, got "
+                        f"limit_indices {limit_indices} for operand shape {x.shape}.")
     if any(s > limit for s, limit in zip(start_indices, limit_indices, strict=True)):
-        raise TypeError(
-            "slice limit_indices must be greater than or equal to start_indices, "
-            f"got start_indices {start_indices} and limit_indices {limit_indices}.")
+        raise TypeError("slice limit_indices must be greater than or equal to start_indices, got "
+                        f"start_indices {start_indices} and limit_indices {limit_indices}.")
     return x.update(shape=tuple([
         -((start - limit) // step)
         for start, limit, step in zip(start_indices, limit_indices, steps, strict=True)]))
@@ -182,17 +179,14 @@ def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingCon
         raise ValueError(f"pad: padding_value must be a scalar; got np.shape(padding_value)="
                          f"{value.shape}")
     if x.dtype != value.dtype:
-        raise TypeError(
-            "pad operand and padding_value must be same dtype: got "
-            f"{dtypes.name(x.dtype)} and {dtypes.name(value.dtype)}.")
+        raise TypeError("pad operand and padding_value must be same dtype: got "
+                        f"{dtypes.name(x.dtype)} and {dtypes.name(value.dtype)}.")
     if len(padding_config) != x.ndim:
-        raise ValueError(
-            "pad: length of padding_config must equal the number of axes of operand, got "
-            f"padding_config {padding_config} for operand shape {x.shape}")
+        raise ValueError("pad: length of padding_config must equal the number of axes of operand, "
+                         f"got padding_config {padding_config} for operand shape {x.shape}")
     if any(i < 0 for _, _, i in padding_config):
-        raise ValueError(
-            f"pad: interior padding in padding_config must be nonnegative, got padding_config "
-            f"{padding_config}")
+        raise ValueError("pad: interior padding in padding_config must be nonnegative, got "
+                         f"padding_config {padding_config}")
     shape = tuple([low + high + n + max_dim(n - 1, 0) * inside
                    for n, (low, high, inside) in zip(x.shape, padding_config, strict=True)])
     if any(n < 0 for n in shape):
@@ -266,10 +260,9 @@ def pad(operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[i
     operand, padding_value = _operand("pad", operand), _operand("pad", padding_value, 1)
     if get_aval(operand).place.is_open and not get_aval(padding_value).place.is_open and (
             not is_concrete(padding_value) or np.any(np.asarray(padding_value) != 0)):
-        raise ShardingTypeError(
-            "lhs is unreduced while rhs is not. `pad` operation does not allow this, as each "
-            "device would add the padding value. Pad by 0, or reduce lhs before. Got "
-            f"{get_aval(operand).str_short()}.")
+        raise ShardingTypeError("lhs is unreduced while rhs is not. `pad` operation does not allow "
+                                "this, as each device would add the padding value. Pad by 0, or "
+                                f"reduce lhs before. Got {get_aval(operand).str_short()}.")
     return pad_p.bind(operand, padding_value, padding_config=config)
 
 
@@ -280,13 +273,11 @@ def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     first = xs[0]
     shapes = ", ".join([str(x.shape) for x in xs]) if any(x is not first for x in xs) else None
     if any(x.ndim != first.ndim for x in xs):
-        raise TypeError(
-            "concatenate: Cannot concatenate arrays with different numbers of dimensions: "
-            f"got {shapes}.")
+        raise TypeError("concatenate: Cannot concatenate arrays with different numbers of "
+                        f"dimensions: got {shapes}.")
     if not 0 <= dimension < first.ndim:
-        raise TypeError(
-            f"concatenate dimension out of bounds: dimension {dimension} for shapes "
-            f"{', '.join([str(x.shape) for x in xs])}.")
+        raise TypeError(f"concatenate dimension out of bounds: dimension {dimension} for shapes "
+                        f"{', '.join([str(x.shape) for x in xs])}.")
     rest = first.shape[:dimension] + first.shape[dimension + 1:]
     if any(x.shape[:dimension] + x.shape[dimension + 1:] != rest for x in xs):
         raise TypeError(
@@ -359,9 +350,8 @@ def _sequence(name: str, operands: Values) -> list[Any]:
     try:
         xs = list(operands)
     except TypeError:
-        raise TypeError(
-            f"{name}: operands must be a sequence of arrays, got {type(operands)}"
-        ) from None
+        raise TypeError(f"{name}: operands must be a sequence of arrays, got "
+                        f"{type(operands)}") from None
     return [_operand(name, x, i) for i, x in enumerate(xs)]
 
 
@@ -371,13 +361,11 @@ def _sequence(name: str, operands: Values) -> list[Any]:
 def _stack_shape(*xs: ShapedArray, axis: int) -> ShapedArray:
     first = xs[0]
     if any(x.ndim != first.ndim for x in xs):
-        raise ValueError(
-            "Cannot stack arrays with different numbers of dimensions: got "
-            f"{', '.join([str(x.shape) for x in xs])}.")
+        raise ValueError("Cannot stack arrays with different numbers of dimensions: got "
+                         f"{', '.join([str(x.shape) for x in xs])}.")
     if any(x.shape != first.shape for x in xs):
-        raise ValueError(
-            f"Cannot stack arrays of different shapes: got {', '.join([str(x.shape) for x in xs])}."
-        )
+        raise ValueError("Cannot stack arrays of different shapes: got "
+                         f"{', '.join([str(x.shape) for x in xs])}.")
     check_same_dtypes("stack", *xs)
     return ShapedArray(insert(first.shape, axis, len(xs)), first.dtype, all_weak(xs))
 
@@ -469,9 +457,8 @@ def _split_shape(x: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[S
     if any(n < 0 for n in sizes):
         raise ValueError(f"Sizes passed to split must be nonnegative, got {list(sizes)}")
     if sum(sizes) != x.shape[axis]:
-        raise ValueError(
-            f"split: Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand "
-            f"shape {list(x.shape)}")
+        raise ValueError(f"split: Sum of sizes {sum(sizes)} must be equal to dimension {axis} of "
+                         f"the operand shape {list(x.shape)}")
     before, after = x.shape[:axis], x.shape[axis + 1:]
     return [x.update(shape=(*before, n, *after)) for n in sizes]
 

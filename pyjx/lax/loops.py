@@ -365,11 +365,10 @@ def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangen
                     tuple(selected(body.out_avals, negated(linear))))
     bound = params["max_steps"]
     if bound is None:
-        raise ValueError(
-            "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
-            "dynamic start/stop values. Give lax.while_loop a bound on its iterations (max_steps), "
-            "use lax.scan or lax.fori_loop with static bounds, or forward mode (jax.jvp, "
-            "jax.jacfwd).")
+        raise ValueError("Reverse-mode differentiation does not work for lax.while_loop or "
+                         "lax.fori_loop with dynamic start/stop values. Give lax.while_loop a "
+                         "bound on its iterations (max_steps), use lax.scan or lax.fori_loop with "
+                         "static bounds, or forward mode (jax.jvp, jax.jacfwd).")
     values = [*selected(operands, negated(given[:k] + linear)),
               *map(instantiate, selected(cts, linear))]
     backward = _backward(body, cond, a, given[a:k], linear, bound, tuple(map(get_aval, values)))
@@ -511,9 +510,8 @@ def _check_repeatable(params: Params, where: str) -> None:
     refused = unrepeatable(params["cond_jaxpr"].effects | params["body_jaxpr"].effects)
     if refused:
         raise NotImplementedError(f"{refused[0]} effect not supported in {where}: iterations run "
-                                  "more often than the program says. Use lax.scan or "
-                                  "lax.fori_loop with static bounds, or make the effect outside of "
-                                  "the loop.")
+                                  "more often than the program says. Use lax.scan or lax.fori_loop "
+                                  "with static bounds, or make the effect outside of the loop.")
 
 
 while_p = register(Primitive(

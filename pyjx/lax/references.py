@@ -537,12 +537,11 @@ def _check_varying(what: str, ref: Any, value: Any, integers: Sequence[Any]) -> 
     """Raise ValueError for what varies along more axes of a mesh than the reference it is written
     to: the devices would hold different values of what is the same on all."""
     if not joined((value, *integers)) <= ref.place.mat.varying:
-        raise ValueError(
-            f"Primitive {what} requires the value's varying manual axes to match the Ref's, and "
-            "the index's varying manual axes to be a subset of them, but got "
-            f"{value.place.mat.varying} for the value, {joined(integers)} for the index, and "
-            f"{ref.place.mat.varying} for the Ref. Make the reference of a value that varies: "
-            "jax.lax.pcast(x, axes, to='varying').")
+        raise ValueError(f"Primitive {what} requires the value's varying manual axes to match the "
+                         "Ref's, and the index's varying manual axes to be a subset of them, but "
+                         f"got {value.place.mat.varying} for the value, {joined(integers)} for the "
+                         f"index, and {ref.place.mat.varying} for the Ref. Make the reference of a "
+                         "value that varies: jax.lax.pcast(x, axes, to='varying').")
 
 
 def _swap_shape(ref: AbstractRef, value: Array, *integers: Any, indexers: Indexers) -> ShapedArray:
@@ -618,10 +617,9 @@ def _carries_tangents(ref: Any, box: Any) -> bool:
 
 def _check_not_differentiated(what: str, ref: Any, t: Tangent) -> None:
     if type(t) is not Zero and _kind_of(ref) != UNDIFFERENTIATED:
-        raise Exception(
-            f"performing {what} with a differentiated value on a non-differentiated array "
-            f"reference of type {get_aval(ref)}. Move the array reference to be an argument of the "
-            "differentiated function?")
+        raise Exception(f"performing {what} with a differentiated value on a non-differentiated "
+                        f"array reference of type {get_aval(ref)}. Move the array reference to be "
+                        "an argument of the differentiated function?")
 
 
 def _freeze_jvp(primals: Values, tangents: Sequence[Any]) -> Any:

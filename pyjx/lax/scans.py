@@ -172,10 +172,9 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
         length = as_int("scan", "length", int(length) if isinstance(length, float) else length)
         other = next((i for i, size in sizes.items() if size != length), None)
         if other is not None:
-            raise ValueError(
-                f"scan got `length` argument of {length} which disagrees with leading axis sizes "
-                f"{[*sizes.values()]}. xs{leaf_paths(tree)[other]} is of the shape "
-                f"{avals[other].shape}.")
+            raise ValueError(f"scan got `length` argument of {length} which disagrees with leading "
+                             f"axis sizes {[*sizes.values()]}. xs{leaf_paths(tree)[other]} is of "
+                             f"the shape {avals[other].shape}.")
         if length < 0:
             raise ValueError(f"scan got a negative `length` argument: {length}.")
         return length  # type: ignore[no-any-return]
@@ -185,10 +184,9 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
     other = next((i for i, n in sizes.items() if n != size), None)
     if other is not None:
         paths = leaf_paths(tree)
-        raise ValueError(
-            f"scan got values with different leading axis sizes: "
-            f"{', '.join(map(str, sizes.values()))}. xs{paths[first]} is of the shape "
-            f"{avals[first].shape}, xs{paths[other]} of {avals[other].shape}.")
+        raise ValueError("scan got values with different leading axis sizes: "
+                         f"{', '.join(map(str, sizes.values()))}. xs{paths[first]} is of the shape "
+                         f"{avals[first].shape}, xs{paths[other]} of {avals[other].shape}.")
     return size  # type: ignore[no-any-return]
 
 

@@ -132,9 +132,8 @@ def _apply_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Valu
     if type(g) is Zero:
         return out, Zero.of_primal(out)
     if not params["unique_indices"]:
-        raise NotImplementedError(
-            "scatter_apply JVP not implemented for indices that may repeat: "
-            "pass unique_indices=True if they do not.")
+        raise NotImplementedError("scatter_apply JVP not implemented for indices that may repeat: "
+                                  "pass unique_indices=True if they do not.")
     shape = get_aval(updates).shape
     jaxpr, consts, size = params["update_jaxpr"], params["update_consts"], math.prod(shape)
 
@@ -278,9 +277,8 @@ def scatter_apply(
     operand = _operand("scatter_apply", operand)
     aval = get_aval(operand)
     if aval.place.is_open:
-        raise ShardingTypeError(
-            "scatter_apply is a non-linear operation and cannot accept input that is unreduced. "
-            f"Got {aval.str_short()}. Sum it before.")
+        raise ShardingTypeError("scatter_apply is a non-linear operation and cannot accept input "
+                                f"that is unreduced. Got {aval.str_short()}. Sum it before.")
     closed = _traced(func, ShapedArray((), aval.dtype))
     sizes = as_sizes("scatter_apply", "update_shape", update_shape)
     unused = full_aval(ShapedArray(
@@ -303,9 +301,8 @@ def _traced(func: Callable[[Any], Any], scalar: ShapedArray) -> ClosedJaxpr:
         trace_to_jaxpr(lambda x, _: [_operand("scatter_apply", func(x))], (scalar, scalar)))
     out = closed.out_avals[0]
     if out.shape or out.dtype != scalar.dtype:
-        raise TypeError(
-            f"scatter_apply: func must return a value of type {scalar.str_short()}, "
-            f"got {out.str_short()}.")
+        raise TypeError(f"scatter_apply: func must return a value of type {scalar.str_short()}, "
+                        f"got {out.str_short()}.")
     if any(isinstance(c, Tracer) or get_aval(c).shape for c in closed.consts):
         raise TypeError("scatter_apply: func may depend on its argument and on concrete scalars "
                         "only, not on arrays or traced values.")

@@ -71,14 +71,11 @@ def _reshape_shape(x: ShapedArray, *, new_sizes: tuple[int, ...],
     if any(n < 0 for n in new_sizes):
         raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
     if math.prod(new_sizes) != x.size:
-        raise TypeError(
-            "reshape total size must be unchanged, got new_sizes "
-            f"{new_sizes} (total size {math.prod(new_sizes)}) for shape {x.shape} "
-            f"(total size {x.size}).")
+        raise TypeError(f"reshape total size must be unchanged, got new_sizes {new_sizes} (total "
+                        f"size {math.prod(new_sizes)}) for shape {x.shape} (total size {x.size}).")
     if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
-        raise TypeError(
-            "reshape dimensions must be a permutation of operand dimensions, "
-            f"got dimensions {dimensions} for shape {x.shape}.")
+        raise TypeError("reshape dimensions must be a permutation of operand dimensions, got "
+                        f"dimensions {dimensions} for shape {x.shape}.")
     return x.update(shape=new_sizes)
 
 
@@ -114,10 +111,9 @@ def _reshape_sharding(out: ShapedArray, x: ShapedArray, *, dimensions: Any, **pa
         return (None,) * out.ndim
     found = None if dimensions is not None else _regrouped(x, out.shape)
     if found is None:
-        raise ShardingTypeError(
-            "This reshape is not supported. Please specify the sharding of the output via the "
-            f"`out_sharding` argument of jax.lax.reshape. Got operand type: {x.str_short()}, new "
-            f"sizes: {out.shape}")
+        raise ShardingTypeError("This reshape is not supported. Please specify the sharding of the "
+                                "output via the `out_sharding` argument of jax.lax.reshape. Got "
+                                f"operand type: {x.str_short()}, new sizes: {out.shape}")
     return found
 
 
@@ -251,9 +247,8 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 
 def _squeeze_shape(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     if any(x.shape[d] != 1 for d in dimensions):
-        raise ValueError(
-            "squeeze: cannot select an axis to squeeze out which has size not equal to one, got "
-            f"shape={x.shape} and dimensions={dimensions}")
+        raise ValueError("squeeze: cannot select an axis to squeeze out which has size not equal "
+                         f"to one, got shape={x.shape} and dimensions={dimensions}")
     return x.update(shape=tuple([n for i, n in enumerate(x.shape) if i not in dimensions]))
 
 
@@ -383,9 +378,8 @@ def _rev_shape(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     if any(d < 0 for d in dimensions):
         raise TypeError(f"rev dimensions must have every element be nonnegative, got {dimensions}.")
     if any(d >= x.ndim for d in dimensions):
-        raise TypeError(
-            "rev dimensions must all be less than operand ndim, got dimensions "
-            f"{dimensions} for operand ndim {x.ndim}.")
+        raise TypeError("rev dimensions must all be less than operand ndim, got dimensions "
+                        f"{dimensions} for operand ndim {x.ndim}.")
     return x
 
 
@@ -426,9 +420,8 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
 
 def _tile_shape(x: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
     if len(reps) != x.ndim:
-        raise TypeError(
-            "tile reps length must be equal to the ndim of x, got "
-            f"len(reps)={len(reps)} and x.ndim={x.ndim}.")
+        raise TypeError("tile reps length must be equal to the ndim of x, got "
+                        f"len(reps)={len(reps)} and x.ndim={x.ndim}.")
     if any(r < 0 for r in reps):
         raise TypeError(f"tile reps must have every element be nonnegative, got {reps}.")
     return x.update(shape=tuple([r * n for r, n in zip(reps, x.shape, strict=True)]))
@@ -486,11 +479,10 @@ def _bitcast_shape(x: ShapedArray, *, new_dtype: DType) -> ShapedArray:
         shape = x.shape[:-1]
     else:
         last = x.shape[-1] if x.shape else 1
-        raise ValueError(
-            "bitcast_convert_type: "
-            f"Attempting to convert array of shape {x.shape} from {dtypes.name(old)} of size "
-            f"{old_bits} bits to {dtypes.name(new_dtype)} of size {new_bits}, bits but "
-            f"{last} * {old_bits} != {new_bits}")
+        raise ValueError(f"bitcast_convert_type: Attempting to convert array of shape {x.shape} "
+                         f"from {dtypes.name(old)} of size {old_bits} bits to "
+                         f"{dtypes.name(new_dtype)} of size {new_bits}, bits but {last} * "
+                         f"{old_bits} != {new_bits}")
     if old != new_dtype and any([d == np.bool_ or dtypes.issubdtype(d, np.complexfloating)
                                  for d in (old, new_dtype)]):
         raise TypeError(

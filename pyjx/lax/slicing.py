@@ -168,9 +168,8 @@ def _dynamic_slice_shape(x: ShapedArray, *starts: ShapedArray, slice_sizes: tupl
             "dynamic_slice slice_sizes must have length equal to the number of dimensions of the "
             f"operand, got slice_sizes {slice_sizes} for operand shape {x.shape}.")
     if any(n > size for n, size in zip(slice_sizes, x.shape, strict=True)):
-        raise TypeError(
-            "dynamic_slice slice_sizes must be less than or equal to operand shape, "
-            f"got slice_sizes {slice_sizes} for operand shape {x.shape}.")
+        raise TypeError("dynamic_slice slice_sizes must be less than or equal to operand shape, "
+                        f"got slice_sizes {slice_sizes} for operand shape {x.shape}.")
     if any(n < 0 for n in slice_sizes):
         raise TypeError("dynamic_slice slice_sizes must be greater than or equal to zero, "
                         f"got slice_sizes of {slice_sizes}.")
@@ -325,14 +324,12 @@ def dynamic_index_in_dim(operand: ArrayLike, index: Any, axis: int = 0, keepdims
 
 def _update_shape(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
     if update.ndim != x.ndim:
-        raise TypeError(
-            "dynamic_update_slice update must have the same rank as operand, got update shape "
-            f"{update.shape} for operand shape {x.shape}.")
+        raise TypeError("dynamic_update_slice update must have the same rank as operand, got "
+                        f"update shape {update.shape} for operand shape {x.shape}.")
     _check_starts("dynamic_update_slice", x, starts)
     if any(n > size for n, size in zip(update.shape, x.shape, strict=True)):
-        raise TypeError(
-            "dynamic_update_slice update shape must be smaller than operand shape, got update "
-            f"shape {update.shape} for operand shape {x.shape}.")
+        raise TypeError("dynamic_update_slice update shape must be smaller than operand shape, got "
+                        f"update shape {update.shape} for operand shape {x.shape}.")
     check_same_dtypes("dynamic_update_slice", x, update)
     return x.strip_weak_type()
 

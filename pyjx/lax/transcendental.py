@@ -353,10 +353,9 @@ def cbrt(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> A
 def _pow_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     check_kinds("pow", (INEXACT, REAL_OR_COMPLEX), (x, y))
     if x.dtype != y.dtype and not dtypes.issubdtype(y.dtype, np.integer):
-        raise TypeError(
-            "the first argument to pow must have an inexact dtype (float or complex), and the "
-            "second argument must have an inexact or integer dtype, and two inexact dtypes must "
-            f"match, but got {x.dtype} and {y.dtype} respectively.")
+        raise TypeError("the first argument to pow must have an inexact dtype (float or complex), "
+                        "and the second argument must have an inexact or integer dtype, and two "
+                        f"inexact dtypes must match, but got {x.dtype} and {y.dtype} respectively.")
     return ShapedArray(nary_shape("pow", (x, y)), x.dtype, all_weak((x, y)))
 
 

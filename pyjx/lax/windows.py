@@ -166,10 +166,9 @@ def _places_sharding(out: ShapedArray, x: ShapedArray, source: ShapedArray) -> E
     """What windows put into an array is cut as this is, or not at all."""
     if any([e not in (None, own) for e, own in zip(entries_of(source), entries_of(x), strict=True)
             ]):
-        raise ShardingTypeError(
-            "select_and_scatter source must be cut as the operand is, got operand "
-            f"{x.str_short(True)} and source {source.str_short(True)}. Call jax.reshard on it "
-            "before.")
+        raise ShardingTypeError("select_and_scatter source must be cut as the operand is, got "
+                                f"operand {x.str_short(True)} and source {source.str_short(True)}. "
+                                "Call jax.reshard on it before.")
     return entries_of(x)
 
 
@@ -402,10 +401,9 @@ def _reduce_window_shape(*avals: ShapedArray, jaxpr: ClosedJaxpr, consts: tuple[
         raise TypeError("All input arrays to reduce_window must have the same shape, "
                         f"got {[a.shape for a in operands]}.")
     if [a.dtype for a in operands] != [a.dtype for a in inits]:
-        raise TypeError(
-            "reduce_window got inconsistent dtypes for operands and init_values: got operand "
-            f"dtypes {[a.dtype for a in operands]} and init_value dtypes "
-            f"{[a.dtype for a in inits]}.")
+        raise TypeError("reduce_window got inconsistent dtypes for operands and init_values: got "
+                        f"operand dtypes {[a.dtype for a in operands]} and init_value dtypes "
+                        f"{[a.dtype for a in inits]}.")
     shape = _windows_shape("reduce_window")(operands[0], **params).shape
     return [ShapedArray(shape, a.dtype) for a in operands]
 

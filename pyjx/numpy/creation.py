@@ -510,9 +510,8 @@ def _shape_of(shape: SupportsIndex | Sequence[SupportsIndex], name: str) -> tupl
         shape = canonical_shape(shape)
     for n in shape:
         if n < 0:
-            raise TypeError(
-                f"{name}: broadcast_in_dim shape must have every element be nonnegative, "
-                f"got {shape}.")
+            raise TypeError(f"{name}: broadcast_in_dim shape must have every element be "
+                            f"nonnegative, got {shape}.")
     return shape  # type: ignore[no-any-return]
 
 

@@ -109,11 +109,10 @@ def _sizes(terms: list[str], shapes: Shapes) -> dict[str, int]:
             if known not in (1, n) and n != 1:
                 first = next(i for i in range(k + 1) if known in [
                     m for d, m in zip(terms[i], shapes[i], strict=True) if d == c])
-                raise ValueError(
-                    f"Size of label '{c}' for operand {k} ({n}) does not match previous terms "
-                    f"({known}). Operand {first}, '{terms[first]}' of shape {shapes[first]}, has "
-                    f"size {known} along '{c}', and operand {k}, '{term}' of shape {shape}, has "
-                    f"{n}.")
+                raise ValueError(f"Size of label '{c}' for operand {k} ({n}) does not match "
+                                 f"previous terms ({known}). Operand {first}, '{terms[first]}' of "
+                                 f"shape {shapes[first]}, has size {known} along '{c}', and "
+                                 f"operand {k}, '{term}' of shape {shape}, has {n}.")
             sizes[c] = known if n == 1 else n
     return sizes
 

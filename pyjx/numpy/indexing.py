@@ -448,11 +448,10 @@ def _options(mode: str | GatherScatterMode | None, fill_value: ArrayLike | None,
 
 def _no_operator(symbol: str) -> Any:
     def refuse(self: object, other: object) -> NoReturn:
-        raise TypeError(
-            f"unsupported operand type(s) for {symbol}: '_IndexUpdateRef' and "
-            f"'{type(other).__name__}'. x.at[index] is no array: x.at[index].get() is one, and "
-            "for x[index] += y there is x = x.at[index].add(y), as there are multiply, divide "
-            "and power.")
+        raise TypeError(f"unsupported operand type(s) for {symbol}: '_IndexUpdateRef' and "
+                        f"'{type(other).__name__}'. x.at[index] is no array: x.at[index].get() is "
+                        "one, and for x[index] += y there is x = x.at[index].add(y), as there are "
+                        "multiply, divide and power.")
 
     return refuse
 
@@ -726,10 +725,9 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
         elif n == m:
             batch.append(d)
         elif n != 1:
-            raise ValueError(
-                f"Incompatible shapes for broadcasting: shapes={[shape, own]}. take_along_axis: "
-                f"indices must be of the size {n} that arr has along axis {d}, or 1, got {m}; "
-                f"along axis {axis} it may have any.")
+            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[shape, own]}. "
+                             f"take_along_axis: indices must be of the size {n} that arr has along "
+                             f"axis {d}, or 1, got {m}; along axis {axis} it may have any.")
     if shape[axis] == 0 and 0 not in own:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
     if 0 in own:

@@ -59,9 +59,8 @@ def _aligned(name: str, a1: ArrayLike, a2: ArrayLike) -> tuple[Any, Any]:
         try:
             a = jnp.broadcast_to(a, (rows, *rest))
         except ValueError:
-            raise ValueError(
-                f"{name}: coefficients of shape {get_aval(a).shape} do not broadcast to the last "
-                f"{rows} of those of shape {tuple(longer)}.") from None
+            raise ValueError(f"{name}: coefficients of shape {get_aval(a).shape} do not broadcast "
+                             f"to the last {rows} of those of shape {tuple(longer)}.") from None
         return jnp.pad(a, [(count - rows, 0), *[(0, 0)] * len(rest)]) if rows < count else a
 
     return padded(a1), padded(a2)

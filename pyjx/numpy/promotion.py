@@ -54,9 +54,8 @@ def check_arraylike(name: str, *args: Any) -> None:
     for i, x in enumerate(args):
         if type(x) not in aval_makers and not is_arraylike(x):
             made = f" {cure(x)}" if isinstance(x, (list, tuple)) or without_numbers(x) else ""
-            raise TypeError(
-                f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.{made}"
-            )
+            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at "
+                            f"position {i}.{made}")
 
 
 def as_operand(x: object) -> Any:
@@ -243,10 +242,9 @@ def check_ranks(name: str, shapes: list[tuple[int, ...]]) -> None:
         return
     text = " ".join(map(str, shapes))
     if configuration.numpy_rank_promotion.value == "raise":
-        raise ValueError(
-            f"Operands could not be broadcast together for {name} on shapes {text} and with the "
-            "config option jax_numpy_rank_promotion='raise'. For more information, see "
-            f"{RANKS_EXPLAINED}")
+        raise ValueError(f"Operands could not be broadcast together for {name} on shapes {text} "
+                         "and with the config option jax_numpy_rank_promotion='raise'. For more "
+                         f"information, see {RANKS_EXPLAINED}")
     warn(
         f"Following NumPy automatic rank promotion for {name} on shapes {text}. Set the "
         "jax_numpy_rank_promotion config option to 'allow' to disable this warning; for more "

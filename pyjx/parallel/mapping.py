@@ -96,9 +96,8 @@ def shard_map(f: Callable[..., Any] = missing, /, *, out_specs: Any, in_specs: A
         raise TypeError(f"shard_map requires a callable for its first argument, but got "
                         f"{shortened(f)} of type {type(f)}.")
     if mesh is not None and not isinstance(mesh, (Mesh, AbstractMesh)):
-        raise TypeError("shard_map requires a `jax.sharding.Mesh` or a "
-                        "`jax.sharding.AbstractMesh` instance for its second argument, but got "
-                        f"{mesh} of type {type(mesh)}.")
+        raise TypeError("shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` "
+                        f"instance for its second argument, but got {mesh} of type {type(mesh)}.")
     if not isinstance(axis_names, (set, frozenset)):
         raise TypeError("axis_names argument of shard_map should be of type `frozenset` or `set`. "
                         f"Got type {type(axis_names)}")
@@ -367,12 +366,11 @@ class _Mapped(Record):
             f"\n\nA scalar {kind} needs the {what} entry of `P()`. One that is not the same on all "
             "devices needs an axis, such as x[None], along which the devices' values lie side by "
             "side.")
-        raise ValueError(
-            f"shard_map applied to the function '{name_of(self.fun)}' was given an {what} entry "
-            f"which is too long to be compatible with the corresponding {kind} value:\n\n"
-            f"{what} is {spec} which has length {len(spec)}, but {where} has shape "
-            f"{aval.str_short()}, which has rank {aval.ndim} (and {aval.ndim} < {len(spec)}). "
-            f"Make the spec shorter.{hint}")
+        raise ValueError(f"shard_map applied to the function '{name_of(self.fun)}' was given an "
+                         f"{what} entry which is too long to be compatible with the corresponding "
+                         f"{kind} value:\n\n{what} is {spec} which has length {len(spec)}, but "
+                         f"{where} has shape {aval.str_short()}, which has rank {aval.ndim} (and "
+                         f"{aval.ndim} < {len(spec)}). Make the spec shorter.{hint}")
 
     def _raise_varying(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec,
                        varying: frozenset[Any], where: str) -> NoReturn:
@@ -460,11 +458,10 @@ def _check_type(spec: PartitionSpec, aval: ShapedArray | AbstractRef, names: fro
     lies, asked = [s.update(partitions=[*s, *[None] * (aval.ndim - len(s))])
                    for s in (_spec_of(aval, names), spec_along(spec, names))]
     if lies != asked:
-        raise ValueError(
-            f"in_specs passed to shard_map: {asked} does not match the specs of the input: {lies} "
-            f"for arg: {aval.str_short()}, which is args{leaf_paths(in_tree)[i]}. Without "
-            "`in_specs` arguments are cut as they lie; to move one, call `jax.reshard` on it "
-            "before.")
+        raise ValueError(f"in_specs passed to shard_map: {asked} does not match the specs of the "
+                         f"input: {lies} for arg: {aval.str_short()}, which is "
+                         f"args{leaf_paths(in_tree)[i]}. Without `in_specs` arguments are cut as "
+                         "they lie; to move one, call `jax.reshard` on it before.")
 
 
 # -- one axis at a time ----------------------------------------------------------------------------
@@ -666,11 +663,10 @@ class _OnDevices(Record):
                              f"of local devices passed to pmap. Got axis_size={size}, "
                              f"num_local_devices={len(devices)}.")
         if len(devices) < size:
-            raise ValueError(
-                f"compiling computation that requires {size} logical devices, but only "
-                f"{len(devices)} XLA devices are available (num_replicas={size}). Map over fewer "
-                "examples, or use vmap, which maps on one device"
-                f"{backends.for_more(devices, size)}")
+            raise ValueError(f"compiling computation that requires {size} logical devices, but "
+                             f"only {len(devices)} XLA devices are available "
+                             f"(num_replicas={size}). Map over fewer examples, or use vmap, which "
+                             f"maps on one device{backends.for_more(devices, size)}")
         return _mesh_of(devices[:size], NO_NAME if self.axis_name is None else self.axis_name)
 
     def _call(self, tree: TreeDef, axes: tuple[int | None, ...], size: int, constants: Any,
@@ -728,10 +724,9 @@ class _OnDevices(Record):
         return broadcast_argument("pmap out_axes", self.out_axes, result)
 
     def _raise_unhashable(self, constants: Any) -> NoReturn:
-        raise ValueError(
-            "Non-hashable static arguments are used in static_broadcasted_argnums of pmap: "
-            f"{[x for _, x, _ in constants]}. Static arguments are part of a cache's key: make "
-            "them hashable, such as a tuple in place of a list.")
+        raise ValueError("Non-hashable static arguments are used in static_broadcasted_argnums of "
+                         f"pmap: {[x for _, x, _ in constants]}. Static arguments are part of a "
+                         "cache's key: make them hashable, such as a tuple in place of a list.")
 
 
 def _checked(axis: int, ndim: int) -> int:

@@ -669,9 +669,8 @@ def categorical(key: KeyLike, logits: ArrayLike, axis: int = -1,
     if not replace:
         count = math.prod(shape[:len(shape) - len(batch)])
         if count > aval.shape[axis]:
-            raise ValueError(
-                f"Number of samples without replacement ({count}) cannot exceed number of "
-                f"categories ({aval.shape[axis]}).")
+            raise ValueError(f"Number of samples without replacement ({count}) cannot exceed "
+                             f"number of categories ({aval.shape[axis]}).")
     out = _categorical(wrapped, logits, axis=axis, shape=shape, replace=bool(replace),
                        mode=check_mode("categorical", mode))
     return placed_result(out, out_sharding, "categorical")

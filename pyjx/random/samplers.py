@@ -117,10 +117,9 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
     shape = as_sizes(name, "shape", shape)
     full = joint_shape(name, shape, *shapes, of="the result and of the parameters")
     if full != shape:
-        raise ValueError(
-            f"{name} parameter shapes must be broadcast-compatible with shape argument, and the "
-            "result of broadcasting the shapes must equal the shape argument, but got result "
-            f"{full} for shape argument {shape}")
+        raise ValueError(f"{name} parameter shapes must be broadcast-compatible with shape "
+                         "argument, and the result of broadcasting the shapes must equal the shape "
+                         f"argument, but got result {full} for shape argument {shape}")
     return shape
 
 

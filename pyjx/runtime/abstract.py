@@ -237,10 +237,9 @@ def _placed_as(sharding: Sharding | None, ndim: int) -> tuple[Any, Any]:
     elif isinstance(sharding, Sharding):
         sharding.check_compatible_aval((1,) * ndim)
     else:
-        raise ValueError(
-            "sharding should be an instance of `jax.sharding.Sharding`, "
-            "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
-            f"{sharding} of type {type(sharding)}.")
+        raise ValueError("sharding should be an instance of `jax.sharding.Sharding`, "
+                         "`jax.sharding.PartitionSpec` or `jax.experimental.layout.Format`. Got "
+                         f"{sharding} of type {type(sharding)}.")
     return sharding, layout
 
 

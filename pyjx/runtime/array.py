@@ -191,9 +191,8 @@ def _item(self: Any, *args: Any) -> Any:
         return value(self).item(*args)
     except IndexError:
         if len(args) == 1:
-            raise IndexError(
-                f"item: index {args[0]} is out of bounds for axis 0 with size {self.aval.size}, "
-                "that of the flat array") from None
+            raise IndexError(f"item: index {args[0]} is out of bounds for axis 0 with size "
+                             f"{self.aval.size}, that of the flat array") from None
         raise
 
 
@@ -426,10 +425,9 @@ def _copied(self: Any, memo: Any = None) -> Any:
 
 
 def _setitem(self: Any, i: Any, x: Any) -> None:
-    raise TypeError(
-        "JAX arrays are immutable and do not support in-place item assignment. Instead of "
-        "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
-        "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html")
+    raise TypeError("JAX arrays are immutable and do not support in-place item assignment. Instead "
+                    "of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
+                    "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html")
 
 
 def _removed(name: str, instead: str) -> Any:
@@ -457,14 +455,12 @@ def _check_and_rearrange(*arguments: Any) -> Sequence[Any]:
                          f"addressable by the sharding), but got {len(arrays)}")
     if len(arrays) != len(by_device):
         raise ValueError("When making an array from single-device arrays, the input arrays must be "
-                         "from distinct devices, but got device IDs "
-                         f"{[d.id for d in devices]}")
+                         f"from distinct devices, but got device IDs {[d.id for d in devices]}")
     if set(by_device) != set(wanted):
-        raise ValueError(
-            "Addressable devices and per-device arrays devices do not match. Sharding contains "
-            f"devices {_ids(wanted, by_device)} that are not present in per-device arrays. "
-            f"Per-device arrays contain devices {_ids(by_device, wanted)} that are not present in "
-            "the sharding.")
+        raise ValueError("Addressable devices and per-device arrays devices do not match. Sharding "
+                         f"contains devices {_ids(wanted, by_device)} that are not present in "
+                         "per-device arrays. Per-device arrays contain devices "
+                         f"{_ids(by_device, wanted)} that are not present in the sharding.")
     part = sharding.shard_shape(aval.shape)
     for a in arrays:
         if a.aval.dtype != aval.dtype:

@@ -246,9 +246,8 @@ def _gpu_options(platform: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
     allocator = env.get("XLA_PYTHON_CLIENT_ALLOCATOR", "default").lower()
     if allocator not in ("default", "platform", "bfc", "cuda_async"):
-        raise ValueError(
-            "XLA_PYTHON_CLIENT_ALLOCATOR must be one of default, platform, bfc and cuda_async, "
-            f"got {allocator!r}.")
+        raise ValueError("XLA_PYTHON_CLIENT_ALLOCATOR must be one of default, platform, bfc and "
+                         f"cuda_async, got {allocator!r}.")
     if allocator != "default":
         options["allocator"] = allocator
     preallocate = env.get("XLA_PYTHON_CLIENT_PREALLOCATE", "false").lower()
@@ -481,10 +480,9 @@ def check_not_started() -> None:
       RuntimeError: a backend has started already.
     """
     if _clients:
-        raise RuntimeError(
-            "jax.distributed.initialize() must be called before any JAX calls that might "
-            "initialise the XLA backend. This includes any computation, but also calls to "
-            "jax.devices, jax.device_put, and others.")
+        raise RuntimeError("jax.distributed.initialize() must be called before any JAX calls that "
+                           "might initialise the XLA backend. This includes any computation, but "
+                           "also calls to jax.devices, jax.device_put, and others.")
 
 
 def devices(backend: str | Any | None = None) -> list[Any]:

@@ -290,10 +290,9 @@ def _pod_and_job() -> tuple[Any, Any]:
                                f"pod {pod.metadata.name} is of {owner and owner.kind}.")
         return pod, k8s.client.BatchV1Api().read_namespaced_job(owner.name, namespace)
     except k8s.client.exceptions.ApiException as error:
-        raise RuntimeError(
-            "distributed.initialize may not ask Kubernetes about this pod and its job: "
-            f"{error.reason}. Give its service account the right to get and list pods and jobs."
-        ) from error
+        raise RuntimeError("distributed.initialize may not ask Kubernetes about this pod and its "
+                           f"job: {error.reason}. Give its service account the right to get and "
+                           "list pods and jobs.") from error
 
 
 def _k8s_coordinator(timeout: int) -> str:

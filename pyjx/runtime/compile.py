@@ -203,9 +203,8 @@ def _make_options(
     (level, memory_level, time_effort, memory_effort, fewer_passes, shardy, profile,
      cache_folder) = effort
     if num_replicas * num_partitions != len(devices):
-        raise ValueError(
-            f"compile: {num_replicas} replicas of {num_partitions} partitions need "
-            f"{num_replicas * num_partitions} devices, got {len(devices)}.")
+        raise ValueError(f"compile: {num_replicas} replicas of {num_partitions} partitions need "
+                         f"{num_replicas * num_partitions} devices, got {len(devices)}.")
     options = jaxlib_api.CompileOptions()
     options.num_replicas = num_replicas
     options.num_partitions = num_partitions
@@ -338,9 +337,8 @@ def _checked_options(options: CompilerOptions) -> tuple[tuple[str, Any], ...]:
         if name in _EFFORT_LEVELS:
             value = _effort_level(name, value)
         if not isinstance(value, (str, bool, int, float)):
-            raise TypeError(
-                f"compiler_options: the value of {name!r} is a str, bool, int or float, got "
-                f"{value!r} of type {type(value).__name__}")
+            raise TypeError(f"compiler_options: the value of {name!r} is a str, bool, int or "
+                            f"float, got {value!r} of type {type(value).__name__}")
         checked.append((name, value))
     return tuple(sorted(checked))
 

@@ -53,9 +53,8 @@ def check_call(closed: ClosedJaxpr, args: Sequence[Any]) -> None:
     for i, mask in key_reuse.jaxpr_signature(closed.jaxpr).sinks:
         keys, position = (args[i - n], i - n) if i >= n else (closed.consts[i], i)
         if (consumed(keys) & mask).any():
-            raise KeyReuseError(
-                f"Previously-consumed key passed to {name} at index {position}."
-                f"{consumed(keys).first(mask)} {key_reuse.CURE}")
+            raise KeyReuseError(f"Previously-consumed key passed to {name} at index "
+                                f"{position}.{consumed(keys).first(mask)} {key_reuse.CURE}")
 
 
 def note_call(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> None:

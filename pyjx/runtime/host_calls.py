@@ -141,11 +141,10 @@ def check_device(sharding: Sharding, args: Sequence[Any]) -> None:
     devices = set().union(*committed) if committed else {backends.default_device()}
     (device,) = sharding.device_set
     if device not in devices:
-        raise ValueError(
-            "Sharding provided to pure_callback specifies a device "
-            f"{device.platform}:{device.id} that is not in the device assignment "
-            f"({tuple(sorted(devices, key=lambda d: d.id))}). Put the arguments there, or leave "
-            "sharding= out.")
+        raise ValueError("Sharding provided to pure_callback specifies a device "
+                         f"{device.platform}:{device.id} that is not in the device assignment "
+                         f"({tuple(sorted(devices, key=lambda d: d.id))}). Put the arguments "
+                         "there, or leave sharding= out.")
 
 
 def show_on_host(callback: FlatFunction, args: Sequence[Any]) -> list[Any]:

@@ -105,10 +105,9 @@ class Placement:
         count = 1 if self.mesh is None else self.mesh.size
         if len(devices) != count:
             if not self.devices:
-                raise RuntimeError(
-                    f"Length of device_assignment ({len(devices)}) passed to `.compile()` must be "
-                    f"equal to the number of devices the jitted function was lowered with ({count})"
-                    ".")
+                raise RuntimeError(f"Length of device_assignment ({len(devices)}) passed to "
+                                   "`.compile()` must be equal to the number of devices the jitted "
+                                   f"function was lowered with ({count}).")
             raise ValueError(
                 "device_assignment passed to `.compile` must match the device_assignment "
                 "calculated from array shardings and out_shardings. Got device ids passed to "
@@ -330,10 +329,9 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
     for s in known:
         mesh = getattr(s, "mesh", s)
         if isinstance(mesh, AbstractMesh) and mesh.size != len(devices):
-            raise ValueError(
-                f"The program is over {mesh}, which has {mesh.size} devices, and runs on "
-                f"{len(devices)}. Set a mesh of so many devices by `jax.set_mesh`, or put an "
-                "argument on one.")
+            raise ValueError(f"The program is over {mesh}, which has {mesh.size} devices, and runs "
+                             f"on {len(devices)}. Set a mesh of so many devices by `jax.set_mesh`, "
+                             "or put an argument on one.")
     if any([(d := devices_of(s)) is not None and d != devices for s in known]):
         _raise_incompatible(closed, ins, tuple(devices), outs, context)
     refused = [e for e in closed.effects if e.one_device]
@@ -431,12 +429,11 @@ def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings, context: Me
             wants = with_devices(wants, mesh)
         if is_cut_alike(has, wants, closed.in_avals[i].ndim):
             continue  # from other devices it is moved as the program is called
-        raise ValueError(
-            "Sharding passed to jit does not match the sharding on the respective arg. Got jit "
-            f"sharding: {wants},\narg sharding: {has} for arg "
-            f"{_arg_name(closed, i)} of type: {closed.in_avals[i].str_short()}. Put the "
-            "argument there with device_put, or leave in_shardings out: jit takes arguments "
-            "where they are.")
+        raise ValueError("Sharding passed to jit does not match the sharding on the respective "
+                         f"arg. Got jit sharding: {wants},\narg sharding: {has} for arg "
+                         f"{_arg_name(closed, i)} of type: {closed.in_avals[i].str_short()}. Put "
+                         "the argument there with device_put, or leave in_shardings out: jit takes "
+                         "arguments where they are.")
     return tuple([has if wants is None else wants for has, wants in zip(given, asked, strict=True)])
 
 
@@ -577,10 +574,9 @@ def _check_meshes(jaxpr: Jaxpr, shardings: Mapping[Any, Any]) -> None:
             if mesh.explicit_axes or (context or found[0]).explicit_axes:
                 check_mesh(eqn.primitive.name, mesh, [v.aval for v in eqn.invars])
                 if mesh.shape_tuple != found[0].shape_tuple:
-                    raise ValueError(
-                        f"For primitive {eqn.primitive.name}, mesh for all inputs should be equal. "
-                        f"Got one mesh: {found[0]} and another mesh: {mesh}. Put them on one by "
-                        "jax.device_put.")
+                    raise ValueError(f"For primitive {eqn.primitive.name}, mesh for all inputs "
+                                     f"should be equal. Got one mesh: {found[0]} and another mesh: "
+                                     f"{mesh}. Put them on one by jax.device_put.")
 
 
 def _ids(devices: Any) -> str:

@@ -116,11 +116,10 @@ def resolved(sharding: Any, caller: str, argument: str = "shardings",
         known = get_abstract_mesh()
         mesh = known if mesh is None or not known.empty else mesh
         if mesh.empty:
-            raise RuntimeError(
-                f"{caller} requires a non-empty mesh in context if you are passing "
-                f"`PartitionSpec`s to {argument}. You can define a context mesh via "
-                f"`jax.set_mesh(mesh)`. Alternatively, provide `Sharding`s to {argument} and then "
-                "the mesh context manager is not required.")
+            raise RuntimeError(f"{caller} requires a non-empty mesh in context if you are passing "
+                               f"`PartitionSpec`s to {argument}. You can define a context mesh via "
+                               "`jax.set_mesh(mesh)`. Alternatively, provide `Sharding`s to "
+                               f"{argument} and then the mesh context manager is not required.")
         check_duplicates(sharding, argument)
         return NamedSharding(mesh, sharding)
     if names_no_mesh(sharding):
@@ -173,19 +172,17 @@ def _check_is_not_manual(sharding: Sharding | None) -> None:
     spec = getattr(sharding, "spec", None)
     manual = set(get_abstract_mesh().manual_axes)
     if spec is not None and not manual.isdisjoint(axes_of(spec)):
-        raise ValueError(
-            f"with_sharding_constraint: {spec} contains manual axes, which shard_map maps over "
-            f"here: {sorted(map(str, manual))}. Inside of shard_map constraints may only name axes "
-            "of the mesh that are not manual.")
+        raise ValueError(f"with_sharding_constraint: {spec} contains manual axes, which shard_map "
+                         f"maps over here: {sorted(map(str, manual))}. Inside of shard_map "
+                         "constraints may only name axes of the mesh that are not manual.")
 
 
 def _check_is_auto(sharding: Sharding) -> None:
     """Along other axes than Auto ones a value lies as its type says, whatever is asked for here."""
     if not set(sharding.mesh.auto_axes).issuperset(axes_of(sharding.spec)):
-        raise ValueError(
-            "The spec of NamedSharding passed to with_sharding_constraint can only refer to Auto "
-            f"axes of the mesh. Got spec={sharding.spec} and mesh={sharding.mesh}. You probably "
-            "meant to use `reshard` API?")
+        raise ValueError("The spec of NamedSharding passed to with_sharding_constraint can only "
+                         f"refer to Auto axes of the mesh. Got spec={sharding.spec} and "
+                         f"mesh={sharding.mesh}. You probably meant to use `reshard` API?")
 
 
 def _with_types_axes(sharding: Sharding, aval: ShapedArray | AbstractRef) -> Any:
@@ -208,11 +205,10 @@ def _asserted(x: Any, aval: ShapedArray | AbstractRef, sharding: Sharding) -> An
     wanted = PartitionSpec(*entries, unreduced=sums.unreduced, reduced=sums.reduced)
     spec = PartitionSpec(*entries_of(aval), unreduced=own.unreduced, reduced=own.reduced)
     if wanted != spec:
-        raise AssertionError(
-            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
-            f"`Explicit`. The array sharding: {spec} did not match the "
-            f"sharding provided: {wanted}. Please use `jax.sharding.reshard` to shard your input "
-            "to the sharding you want.")
+        raise AssertionError("`with_sharding_constraint` acts as an assert when all axes of mesh "
+                             f"are of type `Explicit`. The array sharding: {spec} did not match "
+                             f"the sharding provided: {wanted}. Please use `jax.sharding.reshard` "
+                             "to shard your input to the sharding you want.")
     return x
 
 
@@ -255,11 +251,10 @@ def _devices_for(x: Any, sharding: Sharding) -> Any:
     if not isinstance(own, NamedSharding):
         if known is not None:
             return known
-        raise TypeError(
-            "The sharding on the input must be a `NamedSharding` since the target sharding has an "
-            f"`AbstractMesh` in it. Got sharding type {type(own)} for shape "
-            f"{get_aval(x).str_short()}. Put it there by jax.device_put, or pass a NamedSharding "
-            "over a Mesh.")
+        raise TypeError("The sharding on the input must be a `NamedSharding` since the target "
+                        f"sharding has an `AbstractMesh` in it. Got sharding type {type(own)} for "
+                        f"shape {get_aval(x).str_short()}. Put it there by jax.device_put, or pass "
+                        "a NamedSharding over a Mesh.")
     if own.mesh.shape_tuple != sharding.mesh.shape_tuple:
         raise ValueError(
             f"Mesh shape of the input {own.mesh.shape_tuple} does not match the mesh shape of the "
@@ -376,8 +371,7 @@ def _impl(x: Value, *, dst_sharding: Any, concrete_mesh: Any) -> Array:
     mesh = concrete_mesh or _mesh_of(x)
     if mesh is None:
         raise ValueError("reshard: there are no devices to put an array on. Set the mesh via "
-                         "`jax.set_mesh`, or pass a NamedSharding over one. Got "
-                         f"{dst_sharding}")
+                         f"`jax.set_mesh`, or pass a NamedSharding over one. Got {dst_sharding}")
     mesh = mesh.update(axis_types=dst_sharding.mesh.axis_types)
     return device_put(x, NamedSharding(mesh, _kept_along_auto_axes(x, dst_sharding)))
 
@@ -460,9 +454,8 @@ def _mesh_around(target: Any, args: Any) -> AbstractMesh | None:
     if type(target) is NamedSharding:
         named = target.mesh.abstract_mesh
         if mesh.axis_types != named.axis_types and mesh.shape_tuple == named.shape_tuple:
-            raise ValueError(
-                f"Context mesh {mesh} must match the mesh passed to shardings {named}. Pass a "
-                "PartitionSpec, which is along the mesh that is set.")
+            raise ValueError(f"Context mesh {mesh} must match the mesh passed to shardings "
+                             f"{named}. Pass a PartitionSpec, which is along the mesh that is set.")
         return named  # type: ignore[no-any-return]
     if not mesh.empty:
         return mesh
@@ -535,10 +528,9 @@ def check_mesh_is_set(out_sharding: ShardingLike, caller: str) -> None:
     """
     mesh = getattr(out_sharding, "mesh", None)
     if isinstance(mesh, Mesh) and mesh.explicit_axes and configuration.abstract_mesh.value is None:
-        raise ValueError(
-            f"{caller} got an out_sharding over a mesh of {mesh.size} devices, which types speak "
-            "of, and no mesh is set. Enter `jax.set_mesh(mesh)` around the call. Got "
-            f"{out_sharding}")
+        raise ValueError(f"{caller} got an out_sharding over a mesh of {mesh.size} devices, which "
+                         "types speak of, and no mesh is set. Enter `jax.set_mesh(mesh)` around "
+                         f"the call. Got {out_sharding}")
 
 
 def placed_array(x: Any, target: Any, caller: str) -> Any:
@@ -551,11 +543,10 @@ def placed_array(x: Any, target: Any, caller: str) -> Any:
         wanted = DeviceList((target,)) if isinstance(target, Device) else devices_of(target)
         has = x._sharding._internal_device_list
         if wanted is not None and len(wanted) and has != wanted:
-            raise ValueError(
-                f"Received incompatible devices for jitted computation. Got argument of {caller} "
-                f"with shape {x.aval.str_short()} and with device ids {[d.id for d in has]}, and "
-                f"device={target!r}. {caller} does not move an array that was put somewhere: use "
-                "jax.device_put.")
+            raise ValueError("Received incompatible devices for jitted computation. Got argument "
+                             f"of {caller} with shape {x.aval.str_short()} and with device ids "
+                             f"{[d.id for d in has]}, and device={target!r}. {caller} does not "
+                             "move an array that was put somewhere: use jax.device_put.")
     return placed(x, target)
 
 

@@ -117,10 +117,9 @@ def _check_summed(mesh: Mesh | AbstractMesh, spec: Any, names: tuple[Any, ...]) 
             raise ValueError(f"{what} axes {unknown[0]} is not found in mesh.axis_names={names}. "
                              f"Got pspec={spec}")
         if not axes.issubset(mesh.explicit_axes):
-            raise ValueError(
-                f"{what} axes can only refer to mesh axes that is of type `Explicit`. Got "
-                f"{what.lower()} axes: {axes} and mesh: {mesh}. Types of sums that are yet to be "
-                "taken are carried along Explicit axes alone.")
+            raise ValueError(f"{what} axes can only refer to mesh axes that is of type `Explicit`. "
+                             f"Got {what.lower()} axes: {axes} and mesh: {mesh}. Types of sums "
+                             "that are yet to be taken are carried along Explicit axes alone.")
 
 
 def _raise_no_spec(given: Any) -> NoReturn:

@@ -122,9 +122,8 @@ def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: st
     n = len(positional)
     if parameters.variadic is None:
         if not all(-n <= i < n for i in numbers):
-            raise ValueError(
-                f"Jitted function has {kind}_argnums={numbers}, but only accepts {n} positional "
-                "arguments.")
+            raise ValueError(f"Jitted function has {kind}_argnums={numbers}, but only accepts {n} "
+                             "positional arguments.")
         numbers = tuple([i % n for i in numbers])
     if argnums is None:
         numbers = tuple([i for i, name in enumerate(positional) if name in names])
@@ -156,15 +155,13 @@ def check_disjoint(static: tuple[tuple[int, ...], tuple[str, ...]],
     """An argument cannot be both static and donated."""
     both = set(static[1]) & set(donated[1])
     if both:
-        raise ValueError(
-            "static_argnames and donate_argnames cannot intersect. Argument names "
-            f"{{{', '.join(map(repr, sorted(both)))}}} appear in both static_argnames and "
-            "donate_argnames")
+        raise ValueError("static_argnames and donate_argnames cannot intersect. Argument names "
+                         f"{{{', '.join(map(repr, sorted(both)))}}} appear in both static_argnames "
+                         "and donate_argnames")
     positions = set(static[0]) & set(donated[0])
     if positions:
-        raise ValueError(
-            "static_argnums and donate_argnums cannot intersect. Argument positions "
-            f"{positions} appear in both static_argnums and donate_argnums")
+        raise ValueError("static_argnums and donate_argnums cannot intersect. Argument positions "
+                         f"{positions} appear in both static_argnums and donate_argnums")
 
 
 def _integers(x: Any, kind: str) -> tuple[int, ...]:
@@ -358,11 +355,10 @@ def raise_unhashable(name: str, static: Any) -> NoReturn:
         try:
             hash(value)
         except TypeError:
-            raise ValueError(
-                "Non-hashable static arguments are not supported. An error occurred while trying "
-                f"to hash the static argument {where!r} of {name}, an object of type "
-                f"{type(value)}, {shortened(value)}. {advice.hashable(type(value).__name__)}"
-            ) from None
+            raise ValueError("Non-hashable static arguments are not supported. An error occurred "
+                             f"while trying to hash the static argument {where!r} of {name}, an "
+                             f"object of type {type(value)}, {shortened(value)}. "
+                             f"{advice.hashable(type(value).__name__)}") from None
     raise TypeError(f"unhashable arguments of the jitted function {name}")
 
 
@@ -375,9 +371,8 @@ def raise_overflow(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequence[A
                 np.asarray(x, get_aval(x).dtype)
             except OverflowError:
                 name = leaf_names(parameters_of(fun), in_tree, static)[i]
-                raise OverflowError(
-                    "An overflow was encountered while parsing an argument to a jitted "
-                    f"computation, whose argument path is {name}. Got {type(x)} with value {x}; "
-                    f"it does not fit {get_aval(x).dtype}."
-                ) from None
+                raise OverflowError("An overflow was encountered while parsing an argument to a "
+                                    f"jitted computation, whose argument path is {name}. Got "
+                                    f"{type(x)} with value {x}; it does not fit "
+                                    f"{get_aval(x).dtype}.") from None
     raise error

@@ -239,9 +239,8 @@ class Lowered(_Stage):
                  ) -> None:
         super().__init__(spec, traced, given)
         if any(isinstance(c, Tracer) and type(c) is not Ref for c in traced.closed.consts):
-            raise TypeError(
-                f"lower: {spec.name} closes over values of an outer transformation, which are "
-                "not known yet. Pass them as arguments.")
+            raise TypeError(f"lower: {spec.name} closes over values of an outer transformation, "
+                            "which are not known yet. Pass them as arguments.")
         if platform is None:
             _check_has_devices(given, traced)
         self._placement, _ = placement_of(traced.closed, given, traced.request, platform)
@@ -341,11 +340,10 @@ def _check_has_devices(given: Shardings, traced: TracedCall) -> None:
     known = [s for s in (*given, *request.in_shardings, *request.out_shardings) if s is not None]
     if (known and configuration.mesh.value is request.mesh is None
             and all([devices_of(s) is None for s in known])):
-        raise ValueError(
-            "Passing lowering_platforms via jax.export or "
-            "jit(f).trace(*args).lower(lowering_platforms=...) is required when only AbstractMesh "
-            "exists in a jitted computation. Set a mesh with devices by jax.set_mesh, or say the "
-            f"platform. Got {known[0]}")
+        raise ValueError("Passing lowering_platforms via jax.export or "
+                         "jit(f).trace(*args).lower(lowering_platforms=...) is required when only "
+                         "AbstractMesh exists in a jitted computation. Set a mesh with devices by "
+                         f"jax.set_mesh, or say the platform. Got {known[0]}")
 
 
 def _raise_unknown_dialect(dialect: Any) -> NoReturn:

@@ -257,10 +257,9 @@ def _within_process(x: Any, sharding: Sharding) -> Any:
             check_agreement(value(x), sharding, str(type(x)))
         return x
     if type(sharding) is SingleDeviceSharding:
-        raise ValueError(
-            "When the second argument to `device_put` is a Device, the first argument must be a "
-            "fully addressable array or a non-addressable array with a single device sharding. "
-            f"Got value with devices {old.device_set}")
+        raise ValueError("When the second argument to `device_put` is a Device, the first argument "
+                         "must be a fully addressable array or a non-addressable array with a "
+                         f"single device sharding. Got value with devices {old.device_set}")
     if old.device_set != sharding.device_set:
         raise ValueError(
             "device_put: an array that other processes have parts of can be laid out otherwise on "
@@ -324,8 +323,7 @@ def check_agreement(x: np.ndarray[Any, Any], sharding: Sharding, what: str) -> N
     found = value(_exchanged(sums, NamedSharding(mesh, PartitionSpec())))
     if (found != found[0]).any():
         differ = [i for i, d in zip(sorted(firsts), found, strict=True) if (d != found[0]).any()]
-        raise AssertionError(
-            f"{what} passed to device_put is not the same on each process. Make sure you are "
-            f"passing the same value of {what} on each process: that of processes {differ} is "
-            f"not that of process {min(firsts)}. Where each has a part, use "
-            "jax.make_array_from_process_local_data.")
+        raise AssertionError(f"{what} passed to device_put is not the same on each process. Make "
+                             f"sure you are passing the same value of {what} on each process: that "
+                             f"of processes {differ} is not that of process {min(firsts)}. Where "
+                             "each has a part, use jax.make_array_from_process_local_data.")

@@ -221,9 +221,8 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[Any], order: int,
         raise ValueError("coordinates must be a sequence of length input.ndim, but "
                          f"{len(places)} != {image.ndim}")
     if mode not in _OUTSIDE:
-        raise NotImplementedError(
-            f"jax.scipy.ndimage.map_coordinates does not yet support mode {mode}. Currently "
-            f"supported modes are {set(_OUTSIDE)}.")
+        raise NotImplementedError("jax.scipy.ndimage.map_coordinates does not yet support mode "
+                                  f"{mode}. Currently supported modes are {set(_OUTSIDE)}.")
     if order not in (0, 1):
         raise NotImplementedError("jax.scipy.ndimage.map_coordinates currently requires order<=1")
     along = []

@@ -67,10 +67,9 @@ def _position(i: int, argnums: Argnums, n_args: int, fun: Callable[..., Any], fo
             f"differentiating with respect to argnums={argnums} requires at least {highest + 1} "
             f"positional arguments to be passed by the caller, but got only {n_args} positional "
             "arguments. Arguments given by keyword are not differentiated.")
-    raise ValueError(
-        f"argnums of {source_of(fun)} must have value greater than or equal to -len(args) and "
-        f"less than len(args), but got value {i} for len(args) == {n_args}. Arguments given by "
-        "keyword are not differentiated.")
+    raise ValueError(f"argnums of {source_of(fun)} must have value greater than or equal to "
+                     f"-len(args) and less than len(args), but got value {i} for len(args) == "
+                     f"{n_args}. Arguments given by keyword are not differentiated.")
 
 
 def at_argnums(

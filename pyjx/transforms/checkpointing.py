@@ -288,9 +288,8 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Any,
 def _positions(numbers: Any) -> tuple[int, ...]:
     given = (numbers,) if isinstance(numbers, int) else numbers
     if not isinstance(given, tuple) or any([type(i) is not int for i in given]):
-        raise TypeError(
-            "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` must be an int or a "
-            f"tuple of ints, but got value {numbers}")
+        raise TypeError("the `static_argnums` argument to `jax.checkpoint` / `jax.remat` must be "
+                        f"an int or a tuple of ints, but got value {numbers}")
     return given
 
 

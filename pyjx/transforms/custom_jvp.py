@@ -101,10 +101,9 @@ class PositionalFunction(Generic[R]):
         return bound.args  # type: ignore[no-any-return]
 
     def _raise_unbound(self, why: str) -> NoReturn:
-        raise TypeError(
-            f"The input arguments to the {self._kind}-decorated function {self.__name__} could "
-            f"not be resolved to positional-only arguments. Binding failed with the error:\n{why}"
-        ) from None
+        raise TypeError(f"The input arguments to the {self._kind}-decorated function "
+                        f"{self.__name__} could not be resolved to positional-only arguments. "
+                        f"Binding failed with the error:\n{why}") from None
 
 
 class CustomFunction(PositionalFunction[R]):
@@ -129,9 +128,8 @@ class CustomFunction(PositionalFunction[R]):
             return args, ()
         numbers = {i if i >= 0 else i + len(args) for i in self.nondiff_argnums}
         if numbers and not 0 <= min(numbers) <= max(numbers) < len(args):
-            raise ValueError(
-                f"{self._kind}: nondiff_argnums={self.nondiff_argnums} are out of range for "
-                f"{len(args)} arguments of {self.__name__}")
+            raise ValueError(f"{self._kind}: nondiff_argnums={self.nondiff_argnums} are out of "
+                             f"range for {len(args)} arguments of {self.__name__}")
         return (tuple([x for i, x in enumerate(args) if i not in numbers]),
                 tuple([args[i] for i in sorted(numbers)]))
 
@@ -193,10 +191,9 @@ class CustomFun(FlatFun):
         self.out_avals = [get_aval(x) for x in outs]
         for aval in self.out_avals:
             if is_ref_type(aval):
-                raise ValueError(
-                    f"{self.owner._kind} primal function {self.owner.fun} returned a mutable array "
-                    f"reference of type {aval}, but references cannot be returned. Return its "
-                    "value: `ref[...]`.")
+                raise ValueError(f"{self.owner._kind} primal function {self.owner.fun} returned a "
+                                 f"mutable array reference of type {aval}, but references cannot "
+                                 "be returned. Return its value: `ref[...]`.")
 
 
 class _Text:
@@ -300,9 +297,8 @@ class custom_jvp(CustomFunction[R]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.jvp is None:
-            raise AttributeError(
-                f"No JVP defined for custom_jvp function {self.__name__} using defjvp. It is "
-                f"{source_of(self.fun)}.")
+            raise AttributeError(f"No JVP defined for custom_jvp function {self.__name__} using "
+                                 f"defjvp. It is {source_of(self.fun)}.")
         args = self.positional(args, kwargs)
         dynamic, static = self.split(args)
         if static and any(isinstance(x, Tracer) for x in flatten(static)[0]):
@@ -364,11 +360,10 @@ class _FlatJvp:
         expected = aval.to_tangent_aval()
         found = tangent.aval if type(tangent) is Zero else get_aval(tangent)
         if not expected.describes(found):
-            raise TypeError(
-                "Custom JVP rule must produce primal and tangent outputs with corresponding "
-                f"shapes and dtypes. Expected {expected.str_short()} (tangent type of "
-                f"{aval.str_short()}) but got {found.str_short()}. The rule is "
-                f"{source_of(self.jvp)}.")
+            raise TypeError("Custom JVP rule must produce primal and tangent outputs with "
+                            f"corresponding shapes and dtypes. Expected {expected.str_short()} "
+                            f"(tangent type of {aval.str_short()}) but got {found.str_short()}. "
+                            f"The rule is {source_of(self.jvp)}.")
         return tangent
 
     def check(self, outs: Sequence[Any], expected: Sequence[Any]) -> None:

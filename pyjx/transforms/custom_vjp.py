@@ -283,9 +283,8 @@ class custom_vjp(CustomFunction[R]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if (self.fwd is None or self.bwd is None) and self.remat_rules is None:
-            raise AttributeError(
-                f"No VJP defined for custom_vjp function {self.__name__} using defvjp. It is "
-                f"{source_of(self.fun)}.")
+            raise AttributeError(f"No VJP defined for custom_vjp function {self.__name__} using "
+                                 f"defvjp. It is {source_of(self.fun)}.")
         args = self.positional(args, kwargs)
         dynamic, static = self.split(args)
         if static:
@@ -311,10 +310,9 @@ class custom_vjp(CustomFunction[R]):
         names = leaf_names(parameters_of(self.fun), tree, ())
         first, second, *_ = [name for name, x in zip(names, leaves, strict=True)
                              if is_ref(x) and x.get_referent() is ref.get_referent()]
-        raise ValueError(
-            "only one reference to a mutable array may be passed as an argument to a function, but "
-            f"custom_vjp function {self.fun} got the same mutable array reference of type "
-            f"{ref.aval} at {first} and {second}.")
+        raise ValueError("only one reference to a mutable array may be passed as an argument to a "
+                         f"function, but custom_vjp function {self.fun} got the same mutable array "
+                         f"reference of type {ref.aval} at {first} and {second}.")
 
 
 def _raise_nondiff_tracer() -> None:
@@ -457,9 +455,8 @@ def _check_no_refs(kind: str, rule: Any, result: Any, given: Sequence[Any]) -> N
                                  for y in given]):
             why = (", but mutable array references cannot be returned there" if is_output else
                    " that was not an argument")
-            raise ValueError(
-                f"custom_vjp {kind} function {rule} returned a mutable array reference of type "
-                f"{x.aval} at output tree path {keystr(path)}{why}.")
+            raise ValueError(f"custom_vjp {kind} function {rule} returned a mutable array "
+                             f"reference of type {x.aval} at output tree path {keystr(path)}{why}.")
 
 
 class _FlatBwd(Record):
@@ -497,9 +494,8 @@ class _FlatBwd(Record):
         result = at_own_lines(self.bwd, *given)
         if self.with_logs:
             if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise TypeError(
-                    "Custom VJP bwd rule was registered with defvjp_with_logs and so must produce "
-                    f"a pair (in_cts, logs), but got {tree_text(result)}.")
+                raise TypeError("Custom VJP bwd rule was registered with defvjp_with_logs and so "
+                                f"must produce a pair (in_cts, logs), but got {tree_text(result)}.")
             result, log = result
             _write_log(log, "defvjp_with_logs, and so the second element of the pair it returns "
                             "must be None or a dict")

@@ -71,9 +71,8 @@ class custom_vmap(PositionalFunction[R]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.vmap_rule is None:
-            raise AttributeError(
-                f"No batching rule defined for custom_vmap function {self.__name__} using def_vmap."
-            )
+            raise AttributeError("No batching rule defined for custom_vmap function "
+                                 f"{self.__name__} using def_vmap.")
         args = self.positional(args, kwargs)
         leaves, in_tree = flatten(args)
         check_values(leaves)
@@ -96,23 +95,20 @@ def _on_leaves(rule: Callable[..., Any], flat: FlatFun, out_avals: Sequence[Any]
     def run(size: int, batched: Sequence[bool], *leaves: Any) -> tuple[list[Any], list[bool]]:
         returned = rule(size, list(unflatten(batched)), *unflatten(leaves))
         if not isinstance(returned, (tuple, list)) or len(returned) != 2:
-            raise TypeError(
-                f"custom_vmap: the rule {source_of(rule)} must return a pair of the output of the "
-                "batch and of bools, True for each leaf of the output that has a batch axis (in "
-                f"front), got {tree_text(returned)}.")
+            raise TypeError(f"custom_vmap: the rule {source_of(rule)} must return a pair of the "
+                            "output of the batch and of bools, True for each leaf of the output "
+                            f"that has a batch axis (in front), got {tree_text(returned)}.")
         result, out_batched = returned
         outs, tree = flatten(result)
         flags, flags_tree = flatten(out_batched)
         if tree != flags_tree:
-            raise ValueError(
-                "structure of output value and output batching specification returned by custom "
-                f"vmap rule ({name}) do not match.\nOutput values: {tree}\nBatching spec: "
-                f"{flags_tree}")
+            raise ValueError("structure of output value and output batching specification returned "
+                             f"by custom vmap rule ({name}) do not match.\nOutput values: "
+                             f"{tree}\nBatching spec: {flags_tree}")
         if flat.out_tree != tree:
-            raise ValueError(
-                f"structure of output returned by custom vmap rule ({name}) does not "
-                f"match that of original custom-vmapped function.\nOriginal output: "
-                f"{flat.out_tree}\nRule output: {tree}")
+            raise ValueError(f"structure of output returned by custom vmap rule ({name}) does not "
+                             "match that of original custom-vmapped function.\nOriginal output: "
+                             f"{flat.out_tree}\nRule output: {tree}")
         if not all(map(is_valid_value, outs)):
             raise_bad_result(f"the rule {source_of(rule)} of custom_vmap", tree, outs)
         if any(batched):
@@ -132,8 +128,7 @@ def _example(name: str, i: int, x: Array, aval: ShapedArray, size: int) -> Array
         return x
     if shape == (size, *aval.shape):
         return broadcast_in_dim(x, shape, range(len(shape)))[0]
-    raise ValueError(
-        f"custom_vmap: the rule {name} was called for {size} examples of which none has a batch "
-        f"axis (a map over tangents or cotangents alone): expected shape {aval.shape} for output "
-        f"{i}, or {(size, *aval.shape)}, got {shape}. Have it return what the function does where "
-        "`in_batched` is all False.")
+    raise ValueError(f"custom_vmap: the rule {name} was called for {size} examples of which none "
+                     "has a batch axis (a map over tangents or cotangents alone): expected shape "
+                     f"{aval.shape} for output {i}, or {(size, *aval.shape)}, got {shape}. Have it "
+                     "return what the function does where `in_batched` is all False.")

@@ -177,12 +177,11 @@ def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool,
     for i, x in enumerate(leaves):
         aval = get_aval(x)
         if is_ref_type(aval):
-            raise TypeError(
-                "grad cannot differentiate with respect to a Ref-typed argument, because the "
-                "gradient for a ref must itself be accumulated into a ref. Instead, use `jax.vjp` "
-                "and bind a gradient ref using the returned VJP function's `with_refs` method. "
-                "(Ref arguments not selected by grad's argnums are fine: they are not "
-                "differentiated.)")
+            raise TypeError("grad cannot differentiate with respect to a Ref-typed argument, "
+                            "because the gradient for a ref must itself be accumulated into a ref. "
+                            "Instead, use `jax.vjp` and bind a gradient ref using the returned VJP "
+                            "function's `with_refs` method. (Ref arguments not selected by grad's "
+                            "argnums are fine: they are not differentiated.)")
         if aval.is_high:
             continue
         dtype = aval.dtype
@@ -231,10 +230,9 @@ def _integer_input(name: str, x: Any, argument: Any) -> str:
 
 def raise_not_inexact(name: str, dtype: DTypeLike, which: str = "") -> NoReturn:
     """Say that `name` cannot differentiate by an input of this dtype; `which` tells more of it."""
-    raise TypeError(
-        f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
-        f"np.inexact), but got {dtypes.name(dtype)}. If you want to use Boolean- or integer-valued "
-        f"inputs, use vjp or set allow_int to True.{which}")
+    raise TypeError(f"{name} requires real- or complex-valued inputs (input dtype that is a "
+                    f"sub-dtype of np.inexact), but got {dtypes.name(dtype)}. If you want to use "
+                    f"Boolean- or integer-valued inputs, use vjp or set allow_int to True.{which}")
 
 
 def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef,
@@ -249,10 +247,9 @@ def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef
         cure = "reduce the output to a scalar with output.sum()"
         if aval.size == 1:
             cure = f"extract the scalar with output.reshape(()) or output[0], {cure}"
-        raise TypeError(
-            f"Gradient only defined for scalar-output functions. Output had shape: {aval.shape}. "
-            f"To get the gradient, {cure}, or use jax.jacobian to differentiate a function with a "
-            f"non-scalar output.{_of(fun)}")
+        raise TypeError("Gradient only defined for scalar-output functions. Output had shape: "
+                        f"{aval.shape}. To get the gradient, {cure}, or use jax.jacobian to "
+                        f"differentiate a function with a non-scalar output.{_of(fun)}")
     check_output_dtype("grad", fun, aval.dtype, holomorphic)
     return aval
 
@@ -289,10 +286,9 @@ def check_output_dtype(name: str, fun: Callable[..., Any], dtype: DTypeLike, hol
         raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but "
                         f"got {dtypes.name(dtype)}.{_of(fun)}")
     elif dtype not in dtypes.floating_dtypes:
-        raise TypeError(
-            f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
-            f"np.floating), but got {dtypes.name(dtype)}. For differentiation of functions with "
-            f"integer outputs, use jax.vjp directly.{_of(fun)}")
+        raise TypeError(f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
+                        f"np.floating), but got {dtypes.name(dtype)}. For differentiation of "
+                        f"functions with integer outputs, use jax.vjp directly.{_of(fun)}")
 
 
 # -- whole derivatives -----------------------------------------------------------------------------

@@ -81,9 +81,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     """
     check_callable(fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TypeError(
-            "primal and tangent arguments to jax.jvp must be tuples or lists; found "
-            f"{type(primals).__name__} and {type(tangents).__name__}.")
+        raise TypeError("primal and tangent arguments to jax.jvp must be tuples or lists; found "
+                        f"{type(primals).__name__} and {type(tangents).__name__}.")
     leaves, in_tree = flatten(primals)
     given, tangent_tree = flatten(tangents)
     if in_tree != tangent_tree:
@@ -112,10 +111,9 @@ def _checked(tangent: Any, primal: Any) -> Any:
         tangent.shape, dtypes.float0)
     if expected.is_high or found.is_high:
         if found != expected:
-            raise TypeError(
-                "primal and tangent arguments to jax.jvp do not match: a value of type "
-                f"{aval.str_short()} has tangents of type {expected.str_short()}, but got one of "
-                f"type {found.str_short()}")
+            raise TypeError("primal and tangent arguments to jax.jvp do not match: a value of type "
+                            f"{aval.str_short()} has tangents of type {expected.str_short()}, but "
+                            f"got one of type {found.str_short()}")
         return tangent
     if found.dtype != expected.dtype:
         raise TypeError(
@@ -124,9 +122,8 @@ def _checked(tangent: Any, primal: Any) -> Any:
             f"{getattr(aval, 'dtype', aval)} and so expected tangent dtype {expected.dtype}, but "
             f"got tangent dtype {found.dtype} instead.")
     if found.shape != expected.shape:
-        raise ValueError(
-            "jvp called with different primal and tangent shapes; Got primal shape "
-            f"{expected.shape} and tangent shape as {found.shape}")
+        raise ValueError("jvp called with different primal and tangent shapes; Got primal shape "
+                         f"{expected.shape} and tangent shape as {found.shape}")
     if expected.dtype == dtypes.float0:
         return Zero(expected)
     if found.weak_type == expected.weak_type:
@@ -257,11 +254,10 @@ def _check_tangent(x: Any, aval: Any) -> None:
              if getattr(x, "dtype", None) == dtypes.float0 else get_aval(x))
     if not expected.describes(found) or (
             not expected.is_float0 and not same_over_mesh(found, expected)):
-        raise ValueError(
-            "linearized function called on tangent values inconsistent with the original "
-            f"primal values:\nGot tangent aval {get_aval(x).str_short()} for primal aval "
-            f"{aval.str_short()} but expected {expected.str_short()}."
-            f"{_cast_advice(found, expected)}")
+        raise ValueError("linearized function called on tangent values inconsistent with the "
+                         f"original primal values:\nGot tangent aval {get_aval(x).str_short()} for "
+                         f"primal aval {aval.str_short()} but expected "
+                         f"{expected.str_short()}.{_cast_advice(found, expected)}")
 
 
 @guard

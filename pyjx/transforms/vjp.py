@@ -527,10 +527,9 @@ def _raise_other_tree(name: str, out_tree: TreeDef, cotangent: Tangent) -> None:
     details = "".join([
         f"\n  * out{keystr(path)} was a {one} in the original output, but a {other} here, so {why}."
         for path, one, other, why in structure_differences(out_tree, tree_structure(cotangent))])
-    raise ValueError(
-        "unexpected tree structure.\n\nThe argument to a VJP function returned by `jax.vjp` must "
-        f"match the pytree\nstructure of the differentiated function {name}.\n\n"
-        f"But the tree structures differ:{details}")
+    raise ValueError("unexpected tree structure.\n\nThe argument to a VJP function returned by "
+                     "`jax.vjp` must match the pytree\nstructure of the differentiated function "
+                     f"{name}.\n\nBut the tree structures differ:{details}")
 
 
 def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False,

@@ -114,10 +114,9 @@ def example_of(trace: BatchTrace, x: Any, entry: Any) -> Any:
         raise ValueError(f"vmap: part of an argument is an array of shape {shape}, which cannot "
                          f"be mapped along axis {entry!r}.")
     if shape[entry] != trace.axis.size:
-        raise ValueError(
-            f"vmap got inconsistent sizes for array axes to be mapped: axis {entry} of a part of "
-            f"an argument, an array of shape {shape}, has size {shape[entry]}, and other "
-            f"arguments or axis_size say {trace.axis.size}.")
+        raise ValueError(f"vmap got inconsistent sizes for array axes to be mapped: axis {entry} "
+                         f"of a part of an argument, an array of shape {shape}, has size "
+                         f"{shape[entry]}, and other arguments or axis_size say {trace.axis.size}.")
     return trace.join(x, entry % len(shape))
 
 
@@ -171,9 +170,8 @@ def vmap(
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if in_axes is not None and not is_spec(in_axes) and not isinstance(in_axes, tuple):
-        raise TypeError(
-            "vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-            f"positional arguments passed to the function, but got {in_axes}.")
+        raise TypeError("vmap in_axes must be an int, None, or a tuple of entries corresponding to "
+                        f"the positional arguments passed to the function, but got {in_axes}.")
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
     prefixes: dict[Any, list[Any]] = {}
@@ -223,9 +221,8 @@ def _check_axes(name: str, axes: Any) -> None:
         if not is_spec(axis):
             path = leaf_paths(tree)[i]
             where = f", where {name}{path} is {shortened(axis)}" if path else ""
-            raise TypeError(
-                f"vmap {name} must be an int, None, or (nested) container with those types as "
-                f"leaves, but got {axes}{where}.")
+            raise TypeError(f"vmap {name} must be an int, None, or (nested) container with those "
+                            f"types as leaves, but got {axes}{where}.")
 
 
 def in_dims_of(name: str, in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -345,10 +342,9 @@ def _check_unmapped(leaves: Sequence[Any], dims: Sequence[int | None], axes: tup
     for x, d in zip(leaves, dims, strict=True):
         sharding = place_of(x).sharding
         if d is None and sharding is not None and not set(axes).isdisjoint(axes_of(sharding.spec)):
-            raise ValueError(
-                "Unmapped values passed to vmap cannot be sharded along the mesh axis you are "
-                f"vmapping over. Got type: {x.aval.str_short(True)}, in_axes: None and vmapped "
-                f"mesh axis: {axes}")
+            raise ValueError("Unmapped values passed to vmap cannot be sharded along the mesh axis "
+                             f"you are vmapping over. Got type: {x.aval.str_short(True)}, in_axes: "
+                             f"None and vmapped mesh axis: {axes}")
 
 
 def _shape(x: Any) -> tuple[int, ...]:
@@ -359,10 +355,9 @@ def _shape(x: Any) -> tuple[int, ...]:
             return getattr(x, "shape", ())
         raise
     if aval.is_high:
-        raise ValueError(
-            f"vmap was requested to map a value of the type {aval} along an axis by its number, "
-            "which arrays alone have. Its entry in in_axes is a MappingSpec of its library; say "
-            "axis_size, too.")
+        raise ValueError(f"vmap was requested to map a value of the type {aval} along an axis by "
+                         "its number, which arrays alone have. Its entry in in_axes is a "
+                         "MappingSpec of its library; say axis_size, too.")
     return aval.shape
 
 
@@ -410,11 +405,10 @@ class _MappedFun(FlatFun):
         for x in outs:
             if not (isinstance(x, Tracer) or is_valid_value(x) or is_vmappable(x)):
                 path = leaf_paths(self.out_tree)[[y is x for y in outs].index(True)]
-                raise TypeError(
-                    f"Output from batched function {shortened(x)} with type {type(x)} is not a "
-                    f"valid JAX type. {source_of(self.of)} returned it"
-                    f"{f' at output component {path}' if path else ''}: return arrays, alone or in "
-                    "containers.")
+                raise TypeError(f"Output from batched function {shortened(x)} with type {type(x)} "
+                                f"is not a valid JAX type. {source_of(self.of)} returned "
+                                f"it{f' at output component {path}' if path else ''}: return "
+                                "arrays, alone or in containers.")
 
 
 def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis, tree: TreeDef, i: int) -> Any:

@@ -352,10 +352,9 @@ def _bound(owner: type, name: str, target: str) -> Any:
     try:
         return getattr(owner(), name)
     except TypeError as error:
-        raise CommandError(
-            f"{target}: {name} is a method, and {owner.__name__} cannot be made without arguments "
-            f"({error}). Make an instance in the file, and name its method: model.{name}."
-        ) from None
+        raise CommandError(f"{target}: {name} is a method, and {owner.__name__} cannot be made "
+                           f"without arguments ({error}). Make an instance in the file, and name "
+                           f"its method: model.{name}.") from None
 
 
 def _file(path: str) -> Any:

@@ -81,9 +81,8 @@ class Parser:
         if self.token:
             self.fail("one of ',' or an operator")
         if self.like is not None and len(self._dimensions) != len(self.like):
-            raise ValueError(
-                f"symbolic shape {self.text!r} has {len(self._dimensions)} dimensions, for an "
-                f"argument of shape {tuple(self.like)}.")
+            raise ValueError(f"symbolic shape {self.text!r} has {len(self._dimensions)} "
+                             f"dimensions, for an argument of shape {tuple(self.like)}.")
         for i, (d, known) in enumerate(zip(self._dimensions, self.like or (), strict=False)):
             if type(d) is type(known) is int and d != known:
                 raise ValueError(

@@ -197,10 +197,9 @@ class SymbolicScope:
         """Raise ValueError where dimensions of two scopes meet: two dimensions, or what a message
         calls them."""
         if self is not other:
-            raise ValueError(
-                f"Invalid mixing of symbolic scopes {when}.\nExpected "
-                f"{self._described(mine)}\nand found {other._described(theirs)}\n"
-                "Make both shapes by one `symbolic_shape`, or with `scope=` the same.")
+            raise ValueError(f"Invalid mixing of symbolic scopes {when}.\nExpected "
+                             f"{self._described(mine)}\nand found {other._described(theirs)}\nMake "
+                             "both shapes by one `symbolic_shape`, or with `scope=` the same.")
 
     def _described(self, d: Any) -> str:
         name = f"'{d}'" if isinstance(d, DimExpr) else d

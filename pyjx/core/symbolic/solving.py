@@ -114,11 +114,10 @@ def solve(avals: Sequence[Any], paths: Sequence[str] = ()) -> list[Solution]:
         names = ", ".join(sorted(map(repr, missing)))
         specs = ", ".join([f"'{d}' for dimension size {_path(paths, i)}.shape[{axis}]"
                            for i, axis, d in left])
-        raise ValueError(
-            f"Cannot solve for values of dimension variables {{{names}}}. We can only solve linear "
-            f"uni-variate constraints. {specifications(avals, paths)} Unprocessed specifications: "
-            f"{specs}. Give each variable an argument with a dimension that is the variable "
-            "itself.")
+        raise ValueError(f"Cannot solve for values of dimension variables {{{names}}}. We can only "
+                         f"solve linear uni-variate constraints. {specifications(avals, paths)} "
+                         f"Unprocessed specifications: {specs}. Give each variable an argument "
+                         "with a dimension that is the variable itself.")
     _check_constraints(scope_of(avals), known)
     return solutions
 

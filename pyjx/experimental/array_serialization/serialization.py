@@ -163,10 +163,9 @@ class AsyncManager:
                 try:
                     group.client.wait_at_barrier(key, self._timeout * 1000)
                 except Exception as error:
-                    raise BarrierTimeoutError(
-                        f"process {group.process_id} waited {self._timeout} seconds for the other "
-                        f"{group.num_processes - 1} processes to write their parts: {error}"
-                    ) from error
+                    raise BarrierTimeoutError(f"process {group.process_id} waited {self._timeout} "
+                                              f"seconds for the other {group.num_processes - 1} "
+                                              f"processes to write their parts: {error}") from error
             if on_commit_callback is not None and group.process_id == 0:
                 on_commit_callback()
         except BaseException as error:

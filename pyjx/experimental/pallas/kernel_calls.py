@@ -485,10 +485,9 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
     # Arrays that are made in it, such as ranges, may be constants.
     captured = [get_aval(c) for c in traced.closed.consts if isinstance(c, Tracer)]
     if captured:
-        raise ValueError(
-            f"The kernel function in the pallas_call {where} captures constants "
-            f"[{', '.join([a.str_short(short_dtypes=True) for a in captured])}]. You should pass "
-            "them as inputs.")
+        raise ValueError(f"The kernel function in the pallas_call {where} captures constants "
+                         f"[{', '.join([a.str_short(short_dtypes=True) for a in captured])}]. You "
+                         "should pass them as inputs.")
     return _Traced(traced.closed.replace(debug_info=named), mapping, bounds, results.avals)
 
 

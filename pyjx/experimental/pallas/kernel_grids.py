@@ -397,9 +397,8 @@ def block_mapping(spec: BlockSpec | NoBlockSpec, array: ShapedArray, origin: str
     closed = _traced_index_map(index_map, rank, fetched)
     name, avals = source_of(index_map), closed.out_avals
     if len(avals) != len(dims):
-        raise ValueError(
-            f"Index map function {name} for {origin} must return {len(dims)} values to match "
-            f"block_shape={dims}. Currently returning {len(avals)} values.")
+        raise ValueError(f"Index map function {name} for {origin} must return {len(dims)} values "
+                         f"to match block_shape={dims}. Currently returning {len(avals)} values.")
     for k, aval in enumerate(avals):
         if aval.shape or aval.dtype.kind not in "iu":
             raise ValueError(f"Index map function {name} for {origin} must return integer scalars. "

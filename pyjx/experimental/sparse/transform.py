@@ -209,10 +209,9 @@ def _multiply(x: Any, y: Any, *, out_dtype: DTypeLike | None = None) -> Any:
 
 def _divide(x: Any, y: Any) -> Any:
     if is_sparse(y):
-        raise NotImplementedError(
-            "Division by a sparse array is not implemented because it would result in dense "
-            "output. If this is your intent, use sparse.todense() to convert your arguments to a "
-            "dense array.")
+        raise NotImplementedError("Division by a sparse array is not implemented because it would "
+                                  "result in dense output. If this is your intent, use "
+                                  "sparse.todense() to convert your arguments to a dense array.")
     if not isinstance(x, BCOO):
         raise NotImplementedError("sparse rule for div is not implemented.")
     return with_data(x, data_times(x, narrow(y), "divide"))
@@ -306,10 +305,9 @@ RULES: dict[Primitive, SparseRule] = {
 def refuse(primitive: Primitive) -> NoReturn:
     """Raise NotImplementedError for an operation without a rule."""
     if primitive in _DENSIFYING:
-        raise NotImplementedError(
-            f"sparse rule for {primitive} is not implemented because it would result in dense "
-            "output. If this is your intent, use sparse.todense() to convert your arguments to "
-            "dense matrices.")
+        raise NotImplementedError(f"sparse rule for {primitive} is not implemented because it "
+                                  "would result in dense output. If this is your intent, use "
+                                  "sparse.todense() to convert your arguments to dense matrices.")
     raise NotImplementedError(f"sparse rule for {primitive} is not implemented.")
 
 

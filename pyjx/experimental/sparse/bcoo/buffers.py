@@ -430,9 +430,8 @@ def _report(shape: tuple[int, ...], name: str, before: int, after: int,
     text = (f"For matrix of shape {shape}, increasing {name} from {before} to {after} results in "
             "inefficient storage.")
     if on_inefficient == "error":
-        raise SparseEfficiencyError(
-            f"{text} To disable this error, set the on_inefficient argument of bcoo_update_layout "
-            "to 'warn' or None.")
+        raise SparseEfficiencyError(f"{text} To disable this error, set the on_inefficient "
+                                    "argument of bcoo_update_layout to 'warn' or None.")
     if on_inefficient == "warn":
         warn(text, SparseEfficiencyWarning)
 

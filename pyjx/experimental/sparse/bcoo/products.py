@@ -461,10 +461,9 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     v = jnp.asarray(v)
     shape = lax.broadcast_shapes(sp_mat.shape, v.shape)
     if shape != sp_mat.shape:
-        raise NotImplementedError(
-            "multiplication between sparse and dense is only implemented for cases where the "
-            f"output shape matches the sparse matrix shape. Got shape={sp_mat.shape}, "
-            f"v.shape={v.shape}")
+        raise NotImplementedError("multiplication between sparse and dense is only implemented for "
+                                  "cases where the output shape matches the sparse matrix shape. "
+                                  f"Got shape={sp_mat.shape}, v.shape={v.shape}")
     return data_times(sp_mat, v, "multiply")
 
 
