@@ -132,24 +132,9 @@ class Inspection:
 class Module:
     """The functions of a module as they are written, and what they need at run time."""
 
-    __slots__ = (
-        "_by_key",
-        "_names",
-        "custom_calls",
-        "devices",
-        "foreign",
-        "functions",
-        "host_calls",
-        "inspections",
-        "keepalives",
-        "manual",
-        "meshes",
-        "name",
-        "partitions",
-        "platform",
-        "rules",
-        "spread",
-    )
+    __slots__ = ("_by_key", "_names", "custom_calls", "devices", "foreign", "functions",
+                 "host_calls", "inspections", "keepalives", "manual", "meshes", "name",
+                 "partitions", "platform", "rules", "spread")
 
     def __init__(self, name: str, platform: str, partitions: int = 1) -> None:
         self.name = name

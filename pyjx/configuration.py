@@ -245,9 +245,8 @@ debug_infs = _off("jax_debug_infs", traced=True,
                        "of host values, as by `full`, may hold some.")
 check_tracer_leaks = _off("jax_check_tracer_leaks", traced=True,
                           help="A tracer that outlives its trace raises an error.")
-interpret_kernels = _off(
-    "jax_pyjx_interpret_kernels", traced=True,
-    help="All kernels of pallas are interpreted, as with interpret=True.")
+interpret_kernels = _off("jax_pyjx_interpret_kernels", traced=True,
+                         help="All kernels of pallas are interpreted, as with interpret=True.")
 one_device_meshes = _off(
     "jax_pyjx_one_device_meshes", traced=True,
     help="shard_map runs on one device, as if each axis of its mesh had the size 1.")

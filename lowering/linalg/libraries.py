@@ -71,10 +71,9 @@ def _call_gpu(b: Block, function: str, operands: Sequence[str], takes: Sequence[
               gives: Sequence[ShapedArray], aliases: Mapping[int, int] | None = None,
               batch_axes: int | None = None, **config: Any) -> list[str]:
     """Call what libraries of GPUs have by a name of their own."""
-    return b.custom_call(
-        f"{GPUS[b.module.platform]}{function}", operands, takes, gives, family="linalg",
-        config=config, aliases=aliases,
-        batch_axes=takes[0].ndim - 2 if batch_axes is None else batch_axes)
+    return b.custom_call(f"{GPUS[b.module.platform]}{function}", operands, takes, gives,
+                         family="linalg", config=config, aliases=aliases,
+                         batch_axes=takes[0].ndim - 2 if batch_axes is None else batch_axes)
 
 
 def _of_lapack(key: str, value: Any) -> tuple[str, Any]:
@@ -242,9 +241,8 @@ def _schur(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     vectors = eqn.params["compute_schur_vectors"]
     values = aval.update(shape=aval.shape[:-1])
     parts = [values] if _is_complex(aval) else [values, values]
-    form, z, *_, info = _call(
-        b, "gees", [x], [aval], [aval, aval, *parts, codes, codes],
-        {0: 0}, mode="V" if vectors else "N", sort="N")
+    form, z, *_, info = _call(b, "gees", [x], [aval], [aval, aval, *parts, codes, codes], {0: 0},
+                              mode="V" if vectors else "N", sort="N")
     return nan_where_failed(b, [form, z][:len(avals)], avals, info, batch_of(aval))
 
 
@@ -370,9 +368,8 @@ def _svd_by_rotations(b: Block, eqn: JaxprEqn, x: str, name: str) -> tuple[list[
         right = aval.update(shape=(*batch, n, n))
     else:
         left = right = aval.update(shape=())
-    _, s, u, vt, info = _call(
-        b, "gesvd", [x], [aval], [aval, values, left, right, codes_of(aval)],
-        {0: 0}, compute_uv=uv, full_matrices=full, transposed=False)
+    _, s, u, vt, info = _call(b, "gesvd", [x], [aval], [aval, values, left, right, codes_of(aval)],
+                              {0: 0}, compute_uv=uv, full_matrices=full, transposed=False)
     if wide and uv:  # A^T = U S V^T, so A = V S U^T
         u, vt = swapped(b, vt, right)[0], swapped(b, u, left)[0]
     return [s, u, vt], info
@@ -387,10 +384,9 @@ def _svd_with_v(b: Block, eqn: JaxprEqn, x: str, name: str) -> tuple[list[str], 
     k = min(m, n)
     left = aval.update(shape=(*batch, m, m if full else k))
     right = aval.update(shape=(*batch, n, n if full else k))
-    _, s, u, v, info = _call(
-        b, f"gesvd{name[0].lower()}", [x], [aval],
-        [aval, avals[0], left, right, codes_of(aval)],
-        {0: 0}, compute_uv=eqn.params["compute_uv"], full_matrices=full)
+    _, s, u, v, info = _call(b, f"gesvd{name[0].lower()}", [x], [aval],
+                             [aval, avals[0], left, right, codes_of(aval)], {0: 0},
+                             compute_uv=eqn.params["compute_uv"], full_matrices=full)
     if not eqn.params["compute_uv"]:
         return [s], info
     vh, turned = swapped(b, v, right)

@@ -134,9 +134,8 @@ def public_name(fun: Any) -> str | None:
 def call_with(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call | None:
     """The call of a function with these arguments; None where it has no public name."""
     name, own = public_name(fun), signature(fun)
-    return None if name is None else Call(
-        name, fun.__code__, fun.__annotations__, own.parameters,
-        own.bind(*args, **kwargs).arguments)
+    return None if name is None else Call(name, fun.__code__, fun.__annotations__, own.parameters,
+                                          own.bind(*args, **kwargs).arguments)
 
 
 def call_in(frame: FrameType) -> Call | None:

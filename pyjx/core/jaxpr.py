@@ -117,14 +117,12 @@ class JaxprEqn:
         ctx: JaxprEqnContext | None = None,
     ) -> JaxprEqn:
         """A copy with some fields replaced. `ctx` is the same for all equations."""
-        return JaxprEqn(
-            self.primitive if primitive is None else primitive,
-            self.invars if invars is None else invars,
-            self.outvars if outvars is None else outvars,
-            self.params if params is None else params,
-            self.effects if effects is None else effects,
-            self.source_info if source_info is None else source_info,
-        )
+        return JaxprEqn(self.primitive if primitive is None else primitive,
+                        self.invars if invars is None else invars,
+                        self.outvars if outvars is None else outvars,
+                        self.params if params is None else params,
+                        self.effects if effects is None else effects,
+                        self.source_info if source_info is None else source_info)
 
     @property
     def ctx(self) -> JaxprEqnContext:

@@ -360,11 +360,10 @@ def _custom_vjp_jvp(primals: Values, tangents: Tangents, *, call_jaxpr: Any, fwd
     if isinstance(call_jaxpr, ClosedJaxpr):
         fwd_jaxpr_thunk.check(outs, call_jaxpr.out_avals)
     out_avals = tuple([get_aval(x).to_tangent_aval() for x in outs])
-    out_tangents = custom_lin_p.bind(
-        *residuals, *selected(tangents, nonzero), bwd=pull_back,
-        in_zeros=tuple([not nz for nz in nonzero]), num_res=len(residuals), out_avals=out_avals,
-        symbolic_zeros=symbolic_zeros,
-    )
+    out_tangents = custom_lin_p.bind(*residuals, *selected(tangents, nonzero), bwd=pull_back,
+                                     in_zeros=tuple([not nz for nz in nonzero]),
+                                     num_res=len(residuals), out_avals=out_avals,
+                                     symbolic_zeros=symbolic_zeros)
     return _as_given(outs, points, primals[num_consts:]), [
         Zero(a) if a.is_float0 else t
         for a, t in zip(out_avals, out_tangents, strict=True)]

@@ -441,10 +441,9 @@ class Holder(Holding):
         known, had = negated(linear), nonzero_flags(cts)
         more = self.cotangent_roles([
             *selected(held.outs, had), *(selected(held.ins, added) if added else ())])
-        outs = self.bind(
-            programs, [*head, *selected(given, known), *selected(cts, had), *totals], params,
-            [*selected(held.ins, known), *more],
-            self.cotangent_roles(selected(selected(held.ins, linear), nonzero)), True)
+        outs = self.bind(programs, [*head, *selected(given, known), *selected(cts, had), *totals],
+                         params, [*selected(held.ins, known), *more],
+                         self.cotangent_roles(selected(selected(held.ins, linear), nonzero)), True)
         n = sum(nonzero)
         if len(programs) == 1:
             pulled[0].write_log(outs)

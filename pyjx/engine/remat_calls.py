@@ -309,9 +309,8 @@ def _remat_batch(trace: BatchTrace, operands: Values, dims: Dims, *, fwd: Closed
                  rem: ClosedJaxpr, num_saved: int, num_consts: int) -> Any:
     later = [*dims[:num_consts], *[0] * num_saved, *dims[num_consts:]]
     (fwd, rem), consts = with_all_consts([_batched(trace, fwd, dims), _batched(trace, rem, later)])
-    outs = custom_remat_p.bind(
-        *consts, *operands, fwd=fwd, rem=rem, num_saved=num_saved,
-        num_consts=len(consts) + num_consts)
+    outs = custom_remat_p.bind(*consts, *operands, fwd=fwd, rem=rem, num_saved=num_saved,
+                               num_consts=len(consts) + num_consts)
     return outs, [0] * len(outs)
 
 

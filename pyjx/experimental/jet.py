@@ -709,10 +709,9 @@ def _inside(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms 
         return [role for role, flag in zip(each, flags, strict=True)
                 for _ in range(1 + order * flag)]
 
-    outs = holder.bind(
-        [p.jaxpr for p in pushed],
-        [*primals[:head], *_spread(primals[head:], terms[head:], moving, order)], params,
-        roles(held.ins, moving), roles(held.outs, wanted))
+    outs = holder.bind([p.jaxpr for p in pushed],
+                       [*primals[:head], *_spread(primals[head:], terms[head:], moving, order)],
+                       params, roles(held.ins, moving), roles(held.outs, wanted))
     return _gathered(outs, wanted, order)
 
 

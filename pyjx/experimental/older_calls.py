@@ -36,11 +36,10 @@ def pjit(
     ins, outs = [
         None if s is missing else Asked(s, what, "pjit", configuration.entered_mesh)
         for s, what in ((in_shardings, "in_shardings"), (out_shardings, "out_shardings"))]
-    plain = jit(
-        fun, in_shardings=ins, out_shardings=outs, static_argnums=static_argnums,
-        static_argnames=static_argnames, donate_argnums=donate_argnums,
-        donate_argnames=donate_argnames, keep_unused=keep_unused, device=device, backend=backend,
-        inline=inline, compiler_options=compiler_options)
+    plain = jit(fun, in_shardings=ins, out_shardings=outs, static_argnums=static_argnums,
+                static_argnames=static_argnames, donate_argnums=donate_argnums,
+                donate_argnames=donate_argnames, keep_unused=keep_unused, device=device,
+                backend=backend, inline=inline, compiler_options=compiler_options)
     spec = JitSpec(fun, spec_of(plain).options._replace(on_entered_mesh=True))
     return pjit_callable(spec, spec.miss, fun)
 

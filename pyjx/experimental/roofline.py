@@ -118,12 +118,11 @@ class RooflineResult:
 
     def times(self, n: int) -> RooflineResult:
         """The same, so often."""
-        return RooflineResult(
-            flops=n * self.flops, unfused_flops=n * self.unfused_flops,
-            ici_bytes={k: n * v for k, v in self.ici_bytes.items()},
-            ici_latency={k: n * v for k, v in self.ici_latency.items()},
-            hbm_bytes=n * self.hbm_bytes, peak_hbm_bytes=self.peak_hbm_bytes,
-            unfused_hbm_bytes=n * self.unfused_hbm_bytes)
+        return RooflineResult(flops=n * self.flops, unfused_flops=n * self.unfused_flops,
+                              ici_bytes={k: n * v for k, v in self.ici_bytes.items()},
+                              ici_latency={k: n * v for k, v in self.ici_latency.items()},
+                              hbm_bytes=n * self.hbm_bytes, peak_hbm_bytes=self.peak_hbm_bytes,
+                              unfused_hbm_bytes=n * self.unfused_hbm_bytes)
 
 
 Rule = Callable[..., RooflineResult]
@@ -149,11 +148,10 @@ def _of_equation(eqn: JaxprEqn, mesh: Mesh | AbstractMesh | None, pins: tuple[bo
                 ) -> RooflineResult:
     rule = rooflines.get(eqn.primitive)
     if rule is not None:
-        ctx = RooflineRuleContext(
-            name_stack=eqn.source_info.name_stack, primitive=eqn.primitive,
-            avals_in=[v.aval for v in eqn.invars], avals_out=[v.aval for v in eqn.outvars],
-            jaxpr_eqn_ctx=eqn.ctx, mesh=mesh, pin_lhs_in_vmem=pins[0],
-            pin_rhs_in_vmem=pins[1])
+        ctx = RooflineRuleContext(name_stack=eqn.source_info.name_stack, primitive=eqn.primitive,
+                                  avals_in=[v.aval for v in eqn.invars],
+                                  avals_out=[v.aval for v in eqn.outvars], jaxpr_eqn_ctx=eqn.ctx,
+                                  mesh=mesh, pin_lhs_in_vmem=pins[0], pin_rhs_in_vmem=pins[1])
         return rule(ctx, *map(RooflineShape.from_aval, ctx.avals_in), **eqn.params)
     own = eqn.primitive is custom_partitioning_p  # which no transformation looks into
     programs, holder = [eqn.params["call"]] if own else jaxprs_of(eqn), eqn.primitive.holder

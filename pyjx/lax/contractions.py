@@ -592,12 +592,9 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
     numbers = axis_tuples("dot_general", dimension_numbers)
     out_sharding = result_sharding(get_aval(lhs), get_aval(rhs), numbers, out_sharding,
                                    "dot_general")
-    return dot_general_p.bind(
-        lhs, rhs, dimension_numbers=numbers,
-        precision=canonicalize_precision(precision),
-        preferred_element_type=preferred,
-        out_sharding=out_sharding,
-    )
+    return dot_general_p.bind(lhs, rhs, dimension_numbers=numbers,
+                              precision=canonicalize_precision(precision),
+                              preferred_element_type=preferred, out_sharding=out_sharding)
 
 
 def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumbers | None = None,

@@ -299,10 +299,9 @@ def _conv_batch(
     features, batches = feature_group_count, batch_group_count
 
     def conv(lhs: Value, rhs: Value) -> Array:
-        return conv_general_dilated_p.bind(
-            lhs, rhs, dimension_numbers=dimension_numbers, feature_group_count=features,
-            batch_group_count=batches, **params,
-        )
+        return conv_general_dilated_p.bind(lhs, rhs, dimension_numbers=dimension_numbers,
+                                           feature_group_count=features, batch_group_count=batches,
+                                           **params)
 
     if dl is not None and dr is not None:  # each example is a group
         size = get_aval(lhs).shape[dl]
@@ -641,11 +640,9 @@ def conv_general_dilated_patches(
     kernel = lax.broadcast_in_dim(eye, (features, n, n), (1, 2))
     kernel = lax.reshape(kernel, (features * n, 1, *filter_shape))
     kernel = transpose(kernel, inverse_permutation(dn.rhs_spec))
-    return conv_general_dilated(
-        lhs, kernel, window_strides, padding, lhs_dilation, rhs_dilation, dn,
-        feature_group_count=features,
-        precision=precision, preferred_element_type=preferred_element_type,
-    )
+    return conv_general_dilated(lhs, kernel, window_strides, padding, lhs_dilation, rhs_dilation,
+                                dn, feature_group_count=features, precision=precision,
+                                preferred_element_type=preferred_element_type)
 
 
 def conv_general_dilated_local(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int],

@@ -578,9 +578,8 @@ def _betainc_slope(g: Array, a: Array, b: Array, x: Array) -> Array:
 
 
 _NO_BETA = no_derivative("Betainc gradient with respect to a and b not supported.")
-regularized_incomplete_beta_p = elementwise(
-    "regularized_incomplete_beta", FLOATING, FLOATING, FLOATING,
-    decomposition=incomplete_beta)
+regularized_incomplete_beta_p = elementwise("regularized_incomplete_beta", FLOATING, FLOATING,
+                                            FLOATING, decomposition=incomplete_beta)
 regularized_incomplete_beta_p.define(jvp=jvp_by_operand(
     regularized_incomplete_beta_p, _NO_BETA, _NO_BETA, _betainc_slope))
 

@@ -515,10 +515,9 @@ def gathered(x: Value, indices: Value, updates_shape: tuple[int, ...], params: P
 def scatter_as(scatter: Callable[..., Any], x: Value, indices: Value, updates: Value, params: Params
           ) -> Array:
     """Another scatter with the same parameters."""
-    return scatter(
-        x, indices, updates, params["dimension_numbers"], mode=params["mode"],
-        indices_are_sorted=params["indices_are_sorted"], unique_indices=params["unique_indices"],
-    )
+    return scatter(x, indices, updates, params["dimension_numbers"], mode=params["mode"],
+                   indices_are_sorted=params["indices_are_sorted"],
+                   unique_indices=params["unique_indices"])
 
 
 def aval_of(x: Array) -> ShapedArray:

@@ -99,11 +99,10 @@ def slice(operand: ArrayLike, start_indices: Sequence[int], limit_indices: Seque
     >>> jax.lax.slice(jax.numpy.arange(9), (1,), (8,), (3,)).tolist()
     [1, 4, 7]
     """
-    return slice_p.bind(
-        _operand("slice", operand), start_indices=as_shape("slice", "start_indices", start_indices),
-        limit_indices=as_shape("slice", "limit_indices", limit_indices),
-        strides=None if strides is None else as_shape("slice", "strides", strides),
-    )
+    return slice_p.bind(_operand("slice", operand),
+                        start_indices=as_shape("slice", "start_indices", start_indices),
+                        limit_indices=as_shape("slice", "limit_indices", limit_indices),
+                        strides=None if strides is None else as_shape("slice", "strides", strides))
 
 
 def slice_in_dim(operand: ArrayLike, start_index: int | None, limit_index: int | None,

@@ -194,10 +194,9 @@ def _by_masking(lhs: Value, rhs: Value, group_sizes: Value, *,
     rc, rb = tuple(axes.rhs_contract), tuple(axes.rhs_batch)
     if axes.group is not None:
         lc, rc = (*lc, 0), (*rc, axes.group)
-    out = dot_general_p.bind(
-        parted, rhs, dimension_numbers=((lc, rc), (lb, rb)), precision=precision,
-        preferred_element_type=preferred_element_type, out_sharding=out_sharding,
-    )
+    out = dot_general_p.bind(parted, rhs, dimension_numbers=((lc, rc), (lb, rb)),
+                             precision=precision, preferred_element_type=preferred_element_type,
+                             out_sharding=out_sharding)
     return moveaxis(out, len(lb), 0) if axes.mode == "contracting" else out
 
 

@@ -164,10 +164,9 @@ def rng_bit_generator(key: ArrayLike, shape: Sequence[int], dtype: DTypeLike = n
         algorithm = RandomAlgorithm(algorithm)
     except ValueError as error:
         raise ValueError(f"rng_bit_generator: algorithm: {error}") from None
-    out = rng_bit_generator_p.bind(
-        operand("rng_bit_generator", key), shape=as_sizes("rng_bit_generator", "shape", shape),
-        dtype=dtype, algorithm=algorithm, out_sharding=None,
-    )
+    out = rng_bit_generator_p.bind(operand("rng_bit_generator", key),
+                                   shape=as_sizes("rng_bit_generator", "shape", shape), dtype=dtype,
+                                   algorithm=algorithm, out_sharding=None)
     return out[0], placed(out[1], out_sharding)
 
 

@@ -739,14 +739,11 @@ get_p.define(
     shape_rule=lambda ref, *integers, indexers: _part_type(ref, integers, indexers),
     impl=lambda ref, *integers, indexers: _reader(indexers)(ref._refs, *integers),
     jvp=_get_jvp, batch_axis=_get_batch, discharge=_get_discharge, text=ref_views.get_text)
-swap_p.define(
-    shape_rule=_swap_shape,
-    impl=_swap_now, jvp=_swap_jvp, discharge=_swap_discharge, text=ref_views.swap_text,
-    batch_axis=_write_batch(swap_p, SWAP, False))
-addupdate_p.define(
-    shape_rule=_addupdate_shape, impl=_add_now, jvp=_addupdate_jvp,
-    batch_axis=_write_batch(addupdate_p, ADDUPDATE, True),
-    discharge=_addupdate_discharge, text=ref_views.addupdate_text)
+swap_p.define(shape_rule=_swap_shape, impl=_swap_now, jvp=_swap_jvp, discharge=_swap_discharge,
+              text=ref_views.swap_text, batch_axis=_write_batch(swap_p, SWAP, False))
+addupdate_p.define(shape_rule=_addupdate_shape, impl=_add_now, jvp=_addupdate_jvp,
+                   batch_axis=_write_batch(addupdate_p, ADDUPDATE, True),
+                   discharge=_addupdate_discharge, text=ref_views.addupdate_text)
 freeze_p.define(
     shape_rule=lambda ref: ref.inner_aval, impl=lambda ref: _copy(ref._refs), jvp=_freeze_jvp,
     batch=lambda operands, dims: (freeze_p.bind(*operands), dims[0]),

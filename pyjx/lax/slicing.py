@@ -523,8 +523,6 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     rest = rem(indices, sizes)
     indices = select(lt(rest, zeros_like(rest)), add(rest, sizes), rest)
     slice_sizes = [1 if i in axes else n for i, n in enumerate(shape)]
-    dnums = GatherDimensionNumbers(
-        offset_dims=tuple(range(1, len(shape) - len(axes) + 1)),
-        collapsed_slice_dims=tuple(sorted(axes)), start_index_map=axes,
-    )
+    dnums = GatherDimensionNumbers(offset_dims=tuple(range(1, len(shape) - len(axes) + 1)),
+                                   collapsed_slice_dims=tuple(sorted(axes)), start_index_map=axes)
     return gather(src, indices, dnums, slice_sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)

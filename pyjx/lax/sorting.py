@@ -34,10 +34,9 @@ def take_along(x: ArrayLike, indices: ArrayLike, axis: int) -> Any:
     if aval.size == 0:
         return full_like(x, 0, shape=aval.shape)  # of its weak type too
     others = tuple([i for i in range(aval.ndim) if i != axis])
-    numbers = GatherDimensionNumbers(
-        offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,),
-        operand_batching_dims=others, start_indices_batching_dims=others,
-    )
+    numbers = GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(axis,),
+                                     start_index_map=(axis,), operand_batching_dims=others,
+                                     start_indices_batching_dims=others)
     places = reshape(indices, (*aval.shape, 1))
     return gather(x, places, numbers, (1,) * aval.ndim, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 

@@ -448,9 +448,8 @@ def _convolved(name: str, a: ArrayLike, v: ArrayLike, mode: str, precision: Prec
                "full": [(n - 1, n - 1)]}[mode]
     if preferred is not None:
         preferred = dtypes.check_and_canonicalize_user_dtype(preferred, name)
-    out = lax.conv_general_dilated(
-        lax.reshape(a, (1, 1, m)), lax.reshape(v, (1, 1, n)), (1,), padding,
-        precision=precision, preferred_element_type=preferred)
+    out = lax.conv_general_dilated(lax.reshape(a, (1, 1, m)), lax.reshape(v, (1, 1, n)), (1,),
+                                   padding, precision=precision, preferred_element_type=preferred)
     return lax.reshape(out, (get_aval(out).shape[-1],))
 
 

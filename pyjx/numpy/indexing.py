@@ -217,18 +217,15 @@ def _gather(x: ArrayLike, shape: tuple[int, ...], pattern: tuple[Entry, ...], bo
     if 0 in plan.shape:
         return convert(ops.full(plan.shape, 0, get_aval(x).dtype), get_aval(x).dtype,
                        get_aval(x).weak_type)
-    numbers = ops.GatherDimensionNumbers(
-        offset_dims=plan.offset_dims, collapsed_slice_dims=plan.collapsed,
-        start_index_map=plan.indexed,
-    )
+    numbers = ops.GatherDimensionNumbers(offset_dims=plan.offset_dims,
+                                         collapsed_slice_dims=plan.collapsed,
+                                         start_index_map=plan.indexed)
     mode = options.mode
-    out = ops.gather(
-        x, plan.indices, numbers, plan.slice_sizes,
-        indices_are_sorted=options.indices_are_sorted or plan.single,
-        unique_indices=options.unique_indices or plan.single,
-        mode=ops.GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else mode,
-        fill_value=options.fill_value,
-    )
+    out = ops.gather(x, plan.indices, numbers, plan.slice_sizes,
+                     indices_are_sorted=options.indices_are_sorted or plan.single,
+                     unique_indices=options.unique_indices or plan.single,
+                     mode=ops.GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else mode,
+                     fill_value=options.fill_value)
     return ops.rev(out, plan.reversed_dims) if plan.reversed_dims else out
 
 
@@ -249,10 +246,9 @@ def write(method: str, x: ArrayLike, y: Any, pattern: tuple[Entry, ...],
     _check_not_empty(shape, pattern, bound, (INTEGER,))
     plan = make_plan(shape, pattern, bound, options.wrap_negative_indices)
     mode = ops.GatherScatterMode.FILL_OR_DROP if options.mode is None else options.mode
-    numbers = ops.ScatterDimensionNumbers(
-        update_window_dims=plan.offset_dims, inserted_window_dims=plan.collapsed,
-        scatter_dims_to_operand_dims=plan.indexed,
-    )
+    numbers = ops.ScatterDimensionNumbers(update_window_dims=plan.offset_dims,
+                                          inserted_window_dims=plan.collapsed,
+                                          scatter_dims_to_operand_dims=plan.indexed)
     flags: dict[str, Any] = {"indices_are_sorted": options.indices_are_sorted or plan.single,
              "unique_indices": options.unique_indices or plan.single, "mode": mode}
     if 0 in plan.shape or 0 in shape:

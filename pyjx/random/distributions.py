@@ -376,9 +376,8 @@ def orthogonal(key: KeyLike, n: int, shape: Sequence[int] = (), dtype: DTypeLike
                          f"{dtypes.name(dtype)}")
     batch = (shape,) if isinstance(shape, int) else shape
     full = (*as_sizes("orthogonal", "shape", batch), max(rows, columns), min(rows, columns))
-    return placed_result(
-        _orthogonal(wrapped, shape=full, wide=rows < columns, dtype=dtype),
-        out_sharding, "orthogonal")
+    return placed_result(_orthogonal(wrapped, shape=full, wide=rows < columns, dtype=dtype),
+                         out_sharding, "orthogonal")
 
 
 # Factors of a covariance C: matrices A with A A^T = C.

@@ -658,9 +658,8 @@ def truncated_normal(key: KeyLike, lower: ArrayLike, upper: ArrayLike,
     wrapped, _ = check_key("truncated_normal", key)
     dtype = float_dtype(dtype, "truncated_normal")
     shape = result_shape("truncated_normal", shape, lower, upper)
-    return placed_result(
-        _truncated_normal(wrapped, lower, upper, shape=shape, dtype=dtype),
-        out_sharding, "truncated_normal")
+    return placed_result(_truncated_normal(wrapped, lower, upper, shape=shape, dtype=dtype),
+                         out_sharding, "truncated_normal")
 
 
 # -- bits with a probability -----------------------------------------------------------------------

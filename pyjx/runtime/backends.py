@@ -193,11 +193,9 @@ def for_more(devices: Sequence[Any], count: int) -> str:
 
 def _make_cpu_client() -> Any:
     count = config.num_cpu_devices.value
-    client = jaxlib_api.make_cpu_client(
-        count if count > 0 else _device_count_of_xla_flags(),
-        asynchronous=config.cpu_enable_async_dispatch.value,
-        **_group_options(),
-    )
+    client = jaxlib_api.make_cpu_client(count if count > 0 else _device_count_of_xla_flags(),
+                                        asynchronous=config.cpu_enable_async_dispatch.value,
+                                        **_group_options())
     config.num_cpu_devices.settle(
         "jax_num_cpu_devices config should be updated before backends are initialized i.e. before "
         "any JAX operation is executed. You should initialize this config immediately after "

@@ -166,9 +166,8 @@ def _on_cloud_tpu() -> bool:
 def _metadata(key: str) -> str | None:
     """An attribute of this virtual machine, as Google's metadata server has it."""
     host = os.environ.get("GCE_METADATA_IP", "metadata.google.internal")
-    request = urllib.request.Request(
-        f"http://{host}/computeMetadata/v1/instance/attributes/{key}",
-        headers={"Metadata-Flavor": "Google"})
+    request = urllib.request.Request(f"http://{host}/computeMetadata/v1/instance/attributes/{key}",
+                                     headers={"Metadata-Flavor": "Google"})
     for attempt in range(6):
         try:
             with urllib.request.urlopen(request, timeout=60) as reply:

@@ -85,11 +85,9 @@ def compile_or_load(
     if num_partitions is None:
         num_partitions = len(device_tuple) // num_replicas
     text = program.text if isinstance(program, LoweredProgram) else program
-    options = compile_options(
-        device_tuple, num_replicas, num_partitions, compiler_options,
-        propagate_to_parameters, propagate_to_outputs,
-        names_meshes=isinstance(text, str) and "sdy.mesh" in text,
-    )
+    options = compile_options(device_tuple, num_replicas, num_partitions, compiler_options,
+                              propagate_to_parameters, propagate_to_outputs,
+                              names_meshes=isinstance(text, str) and "sdy.mesh" in text)
     client = device_tuple[0].client
     device_list = jaxlib_api.DeviceList(device_tuple)
     families = program.custom_calls if isinstance(program, LoweredProgram) else families_in(program)
@@ -176,16 +174,12 @@ def compile_options(
     levels = {name: value for name, value in overrides if name in _EFFORT_LEVELS}
     if levels:
         overrides = tuple([pair for pair in overrides if pair[0] not in levels])
-    effort = (
-        levels.get("optimization_level", config.optimization_level.value),
-        levels.get("memory_fitting_level", config.memory_fitting_level.value),
-        config.exec_time_optimization_effort.value,
-        config.memory_fitting_effort.value,
-        config.disable_most_optimizations.value,
-        config.use_shardy_partitioner.value,
-        config.xla_profile_version.value,
-        _xla_cache_folder() if devices[0].platform == "gpu" else "",
-    )
+    effort = (levels.get("optimization_level", config.optimization_level.value),
+              levels.get("memory_fitting_level", config.memory_fitting_level.value),
+              config.exec_time_optimization_effort.value, config.memory_fitting_effort.value,
+              config.disable_most_optimizations.value, config.use_shardy_partitioner.value,
+              config.xla_profile_version.value,
+              _xla_cache_folder() if devices[0].platform == "gpu" else "")
     key = (devices, num_replicas, num_partitions, overrides, tuple(propagate_to_parameters),
            tuple(propagate_to_outputs),
            names_meshes or num_partitions > 1, effort)

@@ -395,10 +395,9 @@ def _jit_callable(closed: ClosedJaxpr, *params: tuple[str, Any]) -> Callable[...
         assert closed is not None  # the caller has it
         return closed
 
-    return flat_callable(
-        given["name"], closed_for, ("jit", *params), False, donated=given["donated_invars"],
-        keep_unused=given["keep_unused"], compiler_options=given["compiler_options_kvs"],
-    )
+    return flat_callable(given["name"], closed_for, ("jit", *params), False,
+                         donated=given["donated_invars"], keep_unused=given["keep_unused"],
+                         compiler_options=given["compiler_options_kvs"])
 
 
 jit_p.define(impl=_run_jit)

@@ -109,10 +109,9 @@ class Executable:
         """What C++ needs to make the next call itself."""
         in_shardings = [*self._const_shardings, *self.in_shardings]
         outs = self.out_avals
-        return jaxlib_api.FastPath(
-            self.loaded, out_tree, in_shardings, self.out_shardings, outs,
-            [committed] * len(outs), self.kept, [None] * len(in_shardings), self.const_args,
-        )
+        return jaxlib_api.FastPath(self.loaded, out_tree, in_shardings, self.out_shardings, outs,
+                                   [committed] * len(outs), self.kept, [None] * len(in_shardings),
+                                   self.const_args)
 
 
 class DescribedExecutable(Executable):

@@ -337,13 +337,11 @@ class JitSpec:
         consts = closed.consts
         if traced.asks_shardings:
             leaves = requests.constrain(leaves, traced.request.in_shardings)
-        outs = jit_p.bind(
-            *consts, *leaves, jaxpr=consts_as_inputs(closed) if consts else closed,
-            name=self.name, donated_invars=(False,) * len(consts) + traced.donated,
-            keep_unused=options.keep_unused,
-            inline=False if options.inline is Inline.AUTO else options.inline,
-            compiler_options_kvs=kvs,
-        )
+        outs = jit_p.bind(*consts, *leaves, jaxpr=consts_as_inputs(closed) if consts else closed,
+                          name=self.name, donated_invars=(False,) * len(consts) + traced.donated,
+                          keep_unused=options.keep_unused,
+                          inline=False if options.inline is Inline.AUTO else options.inline,
+                          compiler_options_kvs=kvs)
         if traced.asks_shardings:
             outs = requests.constrain(outs, traced.request.out_shardings)
         return traced.out_tree.unflatten(outs)
@@ -532,14 +530,12 @@ def jit(  # type: ignore[misc]
     [1.0, 1.5, 2.0]
     """
     if fun is missing:
-        return partial(
-            jit, in_shardings=in_shardings, out_shardings=out_shardings,
-            static_argnums=static_argnums, static_argnames=static_argnames,
-            donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-            keep_unused=keep_unused, device=device, backend=backend, inline=inline,
-            compiler_options=compiler_options, dynamic=dynamic, dynamic_policy=dynamic_policy,
-            memory_budget=memory_budget,
-        )
+        return partial(jit, in_shardings=in_shardings, out_shardings=out_shardings,
+                       static_argnums=static_argnums, static_argnames=static_argnames,
+                       donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+                       keep_unused=keep_unused, device=device, backend=backend, inline=inline,
+                       compiler_options=compiler_options, dynamic=dynamic,
+                       dynamic_policy=dynamic_policy, memory_budget=memory_budget)
     signature.check_jittable(fun)
     signature.check_names(fun, static_argnames, "static")
     signature.check_names(fun, donate_argnames, "donate")

@@ -408,11 +408,10 @@ def _over_shape(closed: ClosedJaxpr, mesh: AbstractMesh, ins: Shardings, outs: S
                 request: Request) -> Placement:
     """The placement of a program whose devices are not known yet."""
     outs = _said_by_types(outs, closed.out_avals, mesh)
-    return placed_on(
-        (), mesh, _fitted(closed, "arguments", ins, closed.in_avals, mesh),
-        _fitted(closed, "outputs", outs, closed.out_avals, mesh), request.in_layouts,
-        request.out_layouts,
-        (_kinds(ins, closed.in_avals, None), _kinds(outs, closed.out_avals, None)))
+    return placed_on((), mesh, _fitted(closed, "arguments", ins, closed.in_avals, mesh),
+                     _fitted(closed, "outputs", outs, closed.out_avals, mesh), request.in_layouts,
+                     request.out_layouts,
+                     (_kinds(ins, closed.in_avals, None), _kinds(outs, closed.out_avals, None)))
 
 
 def _wanted(closed: ClosedJaxpr, given: Shardings, asked: Shardings, context: Mesh | None

@@ -407,10 +407,9 @@ class _Cut:
         program = self._jaxpr.replace(eqns=[*eqns[:self._starts[0]], *late],
                                       outvars=replaced(self._jaxpr.outvars, behind))
         found = [(e, n * sum([size(v.aval) for v in e.outvars]), n * w) for e, n, w in done]
-        return self._search.plan(
-            dce_jaxpr(program, (True,) * len(program.outvars)),
-            plan.work + sum([w for _, _, w in found]), [*plan.again, *found], self._loop,
-            (*plan.path, (self._starts, prices)))
+        return self._search.plan(dce_jaxpr(program, (True,) * len(program.outvars)),
+                                 plan.work + sum([w for _, _, w in found]), [*plan.again, *found],
+                                 self._loop, (*plan.path, (self._starts, prices)))
 
     def _agains(self, values: Values, eqns: Sequence[JaxprEqn], prices: Sequence[float],
                 known: dict[Any, set[Any]]) -> list[set[Any]]:

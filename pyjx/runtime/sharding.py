@@ -207,9 +207,8 @@ def indices_of(hlo: Any, shape: Shape, count: int, sharding: Sharding | None = N
     order = np.asarray(hlo.tile_assignment_devices()).reshape(*tiles, -1)
     indices: list[Any] = [None] * count
     for coordinates in np.ndindex(*tiles):
-        index = tuple(
-            slice(None) if n == 1 else slice(c * k, (c + 1) * k)
-            for c, n, k in zip(coordinates, tiles, part, strict=True))
+        index = tuple(slice(None) if n == 1 else slice(c * k, (c + 1) * k) for c, n,
+                      k in zip(coordinates, tiles, part, strict=True))
         for device in order[coordinates]:
             indices[device] = index
     return tuple(indices)

@@ -277,9 +277,8 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Any,
             dynamic, dynamic_kw, _ = spec.without_static(args, kwargs)
             full = (*dynamic, dynamic_kw) if dynamic_kw else dynamic
             flags = (*[True] * len(closed.consts), *broadcast_prefix(prevent_cse, full))
-        outs = remat_p.bind(
-            *closed.consts, *leaves, jaxpr=consts_as_inputs(closed), prevent_cse=flags,
-            differentiated=False, policy=policy)
+        outs = remat_p.bind(*closed.consts, *leaves, jaxpr=consts_as_inputs(closed),
+                            prevent_cse=flags, differentiated=False, policy=policy)
         return traced.out_tree.unflatten(outs)
 
     return wraps(fun, checkpointed)

@@ -393,10 +393,9 @@ def pallas_call(
     def run(interpret: object, *args: Any) -> Any:
         call = _traced(kernel, spec, described, aliases, name, args)
         flat = tree_flatten(args)[0]
-        outs = pallas_call_p.bind(
-            *call.bounds, *flat, jaxpr=call.kernel, grid_mapping=call.mapping,
-            input_output_aliases=aliases, out_avals=call.out_avals, name=name,
-            interpret=interpret, **options)
+        outs = pallas_call_p.bind(*call.bounds, *flat, jaxpr=call.kernel, grid_mapping=call.mapping,
+                                  input_output_aliases=aliases, out_avals=call.out_avals, name=name,
+                                  interpret=interpret, **options)
         return tree_unflatten(described.tree, outs)
 
     return lambda *args: run(interpret or interpreted(), *args)

@@ -337,9 +337,8 @@ class BlockMapping(Record):
             [_INDEX, *old.in_avals], old.debug_info)
         if not batched:
             return self._replace(index_map=index_map)
-        return self._replace(
-            index_map=index_map, block_shape=(squeezed, *self.block_shape),
-            array=self.array.update(shape=(size, *self.array.shape)))
+        return self._replace(index_map=index_map, block_shape=(squeezed, *self.block_shape),
+                             array=self.array.update(shape=(size, *self.array.shape)))
 
     def starts(self, index: Sequence[Any]) -> list[Any]:
         """Where the block of an index begins, in the wider array."""

@@ -464,10 +464,9 @@ def _window(mapping: BlockMapping, seen: AbstractRef) -> mosaic.Window:
         raise NotImplementedError(
             f"pallas_call for TPU: blocks of {mapping.origin} begin at any element along all axes "
             "or along none. Give pl.Element(size) for each axis, and its index map elements.")
-    return mosaic.Window(
-        None if mapping.is_whole else mapping.sizes,
-        AbstractRef(mapping.array, mapping.memory_space), seen, mapping.index_map,
-        [d.padding for d in elements] if elements else None)
+    return mosaic.Window(None if mapping.is_whole else mapping.sizes,
+                         AbstractRef(mapping.array, mapping.memory_space), seen, mapping.index_map,
+                         [d.padding for d in elements] if elements else None)
 
 
 # -- what operations are made of in kernels --------------------------------------------------------

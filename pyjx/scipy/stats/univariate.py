@@ -545,9 +545,8 @@ def _apart(k: Array, beyond: Array, whole: bool) -> tuple[Array, Array]:
     return beyond if whole else beyond | (k > jnp.floor(k)), jnp.where(beyond, 0, k)
 
 
-bernoulli = Distribution(
-    "bernoulli", "The Bernoulli distribution: 1 with probability p, else 0.", "k, p, loc=0",
-    "1, 0.3")
+bernoulli = Distribution("bernoulli", "The Bernoulli distribution: 1 with probability p, else 0.",
+                         "k, p, loc=0", "1, 0.3")
 
 
 @bernoulli("logpmf", -1.204, mark=strong_of_first)

@@ -233,9 +233,8 @@ def _gmm(how: _How, lhs: Array, rhs: Array, sizes: Array, start: Array,
     if existing is not None and existing.shape != (m, n):
         raise ValueError(f"gmm: existing_out has the shape {existing.shape}; expected ({m}, {n}), "
                          "that of the result.")
-    metadata, steps = make_group_metadata(
-        group_sizes=sizes, m=m, tm=tm, start_group=start, num_nonzero_groups=groups,
-        visit_empty_groups=False)
+    metadata, steps = make_group_metadata(group_sizes=sizes, m=m, tm=tm, start_group=start,
+                                          num_nonzero_groups=groups, visit_empty_groups=False)
 
     def matrix(i: Any, t: Any, j: Any, offsets: Any, groups: Any, tiles: Any, start: Any) -> Any:
         return (groups[t] - start[0], *((i, j) if how.transpose else (j, i)))

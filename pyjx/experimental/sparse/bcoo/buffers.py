@@ -352,9 +352,8 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
                              "evaluation.")
         sizes = mat.shape[mat.n_batch:mat.n_batch + mat.n_sparse]
         nse = int(_count_different(mat.indices, sizes=sizes))
-    data, indices = bcoo_sum_duplicates_p.bind(
-        jnp.asarray(mat.data), jnp.asarray(mat.indices), spinfo=mat._info,
-        nse=operator.index(nse))
+    data, indices = bcoo_sum_duplicates_p.bind(jnp.asarray(mat.data), jnp.asarray(mat.indices),
+                                               spinfo=mat._info, nse=operator.index(nse))
     return BCOO._of(data, indices, mat.shape, True, True)
 
 

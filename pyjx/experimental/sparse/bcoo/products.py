@@ -104,10 +104,9 @@ def _contraction(left: SparseInfo, right: SparseInfo, n_left: int, n_right: int,
                  summed: tuple[Sequence[int], Sequence[int]], dtype: DType) -> _Contraction:
     left_sizes, right_sizes = left.shape[n_left:], right.shape[n_right:]
     left_summed, right_summed = [d - n_left for d in summed[0]], [d - n_right for d in summed[1]]
-    return _Contraction(
-        left_sizes, right_sizes, left_summed,
-        [i for i in range(len(left_sizes)) if i not in left_summed], right_summed,
-        [j for j in range(len(right_sizes)) if j not in right_summed], dtype)
+    return _Contraction(left_sizes, right_sizes, left_summed,
+                        [i for i in range(len(left_sizes)) if i not in left_summed], right_summed,
+                        [j for j in range(len(right_sizes)) if j not in right_summed], dtype)
 
 
 def _spdot_general(lhs_data: Any, lhs_indices: Any, rhs_data: Any, rhs_indices: Any, *,
