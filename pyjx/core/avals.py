@@ -136,6 +136,13 @@ def _traced_dimension(shape: Any) -> str:
     return ""
 
 
+def length(x: Any) -> int:
+    """How long what has a shape is."""
+    if not x.shape:
+        raise TypeError("len() of unsized object")
+    return x.shape[0]  # type: ignore[no-any-return]
+
+
 class AbstractValue:
     """Base of all types of values. A type of another library's own says here what it is made of,
     and how it is mapped, cut and differentiated.
@@ -623,10 +630,7 @@ class ShapedArray(AbstractValue):
         types = axis_types_text(self.sharding.mesh) if mesh_axis_types else ""
         return f"{name}[{dims_text(self.shape, place.spec)}]{marks}{types}"
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
+    __len__ = length
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""

@@ -25,7 +25,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Dims, Tangents, Value, Values
+from pyjx.engine.types import Dims, Value, Values
 from pyjx.lazy import directory
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl, value
@@ -357,17 +357,13 @@ def _batched(p: Primitive, axis: Any, operands: Values, dims: Dims, global_mesh:
 def _linear(name: str, impl: Any, shape_rule: Any) -> Primitive:
     """A primitive that moves values, and their derivatives in the same way."""
 
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Any]:
-        (t,) = tangents
-        return p.bind(*primals, **params), t if type(t) is Zero else p.bind(t, **params)
-
     def transpose(ct: Any, x: Value, **params: Any) -> list[Any]:
         return [ct if type(ct) is Zero else p.bind(ct, **params)]
 
     def batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> tuple[Value, Any]:
         return _batched(p, trace.axis, operands, dims, **params)
 
-    p = register(Primitive(name, shape_rule=shape_rule, jvp=jvp, transpose=transpose,
+    p = register(Primitive(name, shape_rule=shape_rule, transpose=transpose,
                            batch_axis=batch, impl=impl, linear=TOGETHER,
                            decomposition=lambda x, **_: x))  # in a program all are global
     return p

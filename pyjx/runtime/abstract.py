@@ -19,6 +19,7 @@ from pyjx.core.avals import (
     canonical_shape,
     get_aval,
     is_valid_value,
+    length,
 )
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.named_axes import Axis, named_axis
@@ -149,10 +150,7 @@ class ShapeDtypeStruct:
         """The layout and the sharding."""
         return Format(self.layout, self.sharding)
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
+    __len__ = length
 
     def value_in(self, trace: DynamicJaxprTrace) -> Any:
         """What it describes, as a constant without a value of the program being recorded."""

@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, DTypeLike
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, get_aval, length
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.types import Value
@@ -156,10 +156,7 @@ class JAXSparse(abc.ABC):
     def ndim(self) -> int:
         return len(self.shape)
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
+    __len__ = length
 
     def _details(self) -> str:
         """What `repr` shows besides the type."""
