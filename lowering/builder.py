@@ -105,10 +105,8 @@ class Block:
         with self.region():
             yield
 
-    def with_region(
-        self, head: str, params: Sequence[Any], body: Callable[..., Any], tail: str,
-        count: int,
-    ) -> list[str]:
+    def with_region(self, head: str, params: Sequence[Any], body: Callable[..., Any], tail: str,
+                    count: int) -> list[str]:
         """Append an operation in generic form with one region.
 
         `head` is all up to `({`, `tail` all after `})`. `params` are the avals of the region's
@@ -229,14 +227,13 @@ class Block:
             f"({tensor_types(in_avals)}) -> ({tensor_types(out_avals)})")
         return self.multi(text, len(out_avals))
 
-    def custom_call(
-        self, target: str, operands: Sequence[str], in_avals: Sequence[Any],
-        out_avals: Sequence[Any], *, family: str = "", config: Mapping[str, Any] | str = "",
-        batch_axes: int | None = None, aliases: Mapping[int, int] | None = None,
-        has_side_effect: bool = False, api_version: int = 4,
-        layouts: Sequence[Sequence[Sequence[int]]] | None = None, on_device: int | None = None,
-        sharding_rule: str = "", kernel: str = "",
-    ) -> list[str]:
+    def custom_call(self, target: str, operands: Sequence[str], in_avals: Sequence[Any],
+                    out_avals: Sequence[Any], *, family: str = "",
+                    config: Mapping[str, Any] | str = "", batch_axes: int | None = None,
+                    aliases: Mapping[int, int] | None = None, has_side_effect: bool = False,
+                    api_version: int = 4, layouts: Sequence[Sequence[Sequence[int]]] | None = None,
+                    on_device: int | None = None, sharding_rule: str = "", kernel: str = ""
+                   ) -> list[str]:
         """Call a foreign function.
 
         Args:

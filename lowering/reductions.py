@@ -302,8 +302,7 @@ def _select_and_scatter_add(b: Block, eqn: JaxprEqn, source: str, x: str) -> str
     return pad(b, total, ShapedArray(shape, s_aval.dtype), zero_name, crop)[0]
 
 
-def _scatter_places(b: Block, eqn: JaxprEqn, source: str, x: str, direction: str, fill: Any
-                    ) -> str:
+def _scatter_places(b: Block, eqn: JaxprEqn, source: str, x: str, direction: str, fill: Any) -> str:
     """The sum, over places in the window, of the source where that place is selected.
 
     The result has the padded operand's shape.

@@ -26,24 +26,15 @@ _WORLD_SIZE = "pyjx/distributed/num_processes"
 _FOREVER = 10**6  # seconds: C++ is to wait longer than Python, because it aborts the process
 
 
-def initialize(
-    coordinator_address: str | None = None,
-    num_processes: int | None = None,
-    process_id: int | None = None,
-    local_device_ids: int | Sequence[int] | None = None,
-    cluster_detection_method: str | None = None,
-    initialization_timeout: int = 300,
-    heartbeat_timeout_seconds: int = 100,
-    shutdown_timeout_seconds: int = 300,
-    coordinator_bind_address: str | None = None,
-    slice_index: int | None = None,
-    partition_index: int | None = None,
-    mtls_cert_file: str | None = None,
-    mtls_key_file: str | None = None,
-    mtls_ca_file: str | None = None,
-    mtls_peer_uri_prefix: str | None = None,
-    verify_secure_credentials: bool | None = None,
-) -> None:
+def initialize(coordinator_address: str | None = None, num_processes: int | None = None,
+               process_id: int | None = None, local_device_ids: int | Sequence[int] | None = None,
+               cluster_detection_method: str | None = None, initialization_timeout: int = 300,
+               heartbeat_timeout_seconds: int = 100, shutdown_timeout_seconds: int = 300,
+               coordinator_bind_address: str | None = None, slice_index: int | None = None,
+               partition_index: int | None = None, mtls_cert_file: str | None = None,
+               mtls_key_file: str | None = None, mtls_ca_file: str | None = None,
+               mtls_peer_uri_prefix: str | None = None,
+               verify_secure_credentials: bool | None = None) -> None:
     """Make this process one of a group, each of which sees the devices of all.
 
     Every process calls it, before anything that starts a backend, and waits in it for the others.
@@ -239,8 +230,7 @@ def _check_is_free(bind: str) -> None:
                            f"{error.strerror or error}. Choose another port.") from None
 
 
-def _connect(client: Any, service: Any, address: str, index: int, count: int, timeout: int
-             ) -> None:
+def _connect(client: Any, service: Any, address: str, index: int, count: int, timeout: int) -> None:
     """Wait until all processes have come. C++ would end this process where one does not."""
     errors: list[BaseException] = []
 

@@ -679,12 +679,10 @@ _FastPath = namedtuple(
     "kept_var_bitvec in_device_local_layouts const_args")
 
 
-def FastPath(
-    xla_executable: Any, out_pytree_def: Any, in_shardings: Sequence[Any],
-    out_shardings: Sequence[Any], out_avals: Sequence[Any], out_committed: Sequence[bool],
-    kept_var_bitvec: Sequence[bool], in_device_local_layouts: Sequence[Any],
-    const_args: Sequence[Any],
-) -> _FastPath:
+def FastPath(xla_executable: Any, out_pytree_def: Any, in_shardings: Sequence[Any],
+             out_shardings: Sequence[Any], out_avals: Sequence[Any], out_committed: Sequence[bool],
+             kept_var_bitvec: Sequence[bool], in_device_local_layouts: Sequence[Any],
+             const_args: Sequence[Any]) -> _FastPath:
     """What C++ needs to run a jitted call without Python.
 
     Args:
@@ -706,17 +704,10 @@ def pjit_cache(capacity: int = 4096) -> Any:
     return PjitFunctionCache(capacity)
 
 
-def make_pjit(
-    name: str,
-    fun: Callable[..., Any] | None,
-    cache_miss: Callable[..., tuple[Any, Any, bool]],
-    static_argnums: Sequence[int],
-    static_argnames: Sequence[str],
-    cache_key: Any,
-    registry: Any,
-    shard_arg_fallback: Callable[[Any, Any, Any], Any],
-    cache: Any = None,
-) -> Any:
+def make_pjit(name: str, fun: Callable[..., Any] | None,
+              cache_miss: Callable[..., tuple[Any, Any, bool]], static_argnums: Sequence[int],
+              static_argnames: Sequence[str], cache_key: Any, registry: Any,
+              shard_arg_fallback: Callable[[Any, Any, Any], Any], cache: Any = None) -> Any:
     """The C++ callable of a jitted function.
 
     `cache_miss(*args, **kwargs)` gives `(outputs, FastPath(...) or None, drop the entry)`.

@@ -123,8 +123,7 @@ class ProfileSession:
                                      self.create_perfetto_trace)
 
     def export_profile_data(self, log_dir: os.PathLike[str] | str,
-                            create_perfetto_link: bool = False,
-                            create_perfetto_trace: bool = False,
+                            create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
                             session_id: str | None = None) -> None:
         """Write what was recorded to a folder.
 

@@ -182,11 +182,10 @@ def declared_function(ctx: ModuleContext, name: str, closed: ClosedJaxpr) -> Any
     return ctx.declared[name]
 
 
-def emit_python_callback(
-    ctx: LoweringRuleContext, callback: Callable[..., Any], token: Any, operands: Sequence[Any],
-    operand_avals: Sequence[Any], result_avals: Sequence[Any], *, has_side_effect: bool,
-    **options: Any,
-) -> tuple[list[Any], Any, Any]:
+def emit_python_callback(ctx: LoweringRuleContext, callback: Callable[..., Any], token: Any,
+                         operands: Sequence[Any], operand_avals: Sequence[Any],
+                         result_avals: Sequence[Any], *, has_side_effect: bool, **options: Any
+                        ) -> tuple[list[Any], Any, Any]:
     """A call of a Python function on the host: its results, the token after it, and what has to
     stay alive."""
     mlir = jaxlib_api.mlir_bindings()

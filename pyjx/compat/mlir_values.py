@@ -440,9 +440,8 @@ def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
 # ---- modules ------------------------------------------------------------------------------
 
 
-def lower_jaxpr_to_module(module_name: str, jaxpr: ClosedJaxpr | Jaxpr, *,
-                          platforms: Sequence[str], donated_args: Sequence[bool] = (),
-                          **options: Any) -> LoweringResult:
+def lower_jaxpr_to_module(module_name: str, jaxpr: ClosedJaxpr | Jaxpr, *, platforms: Sequence[str],
+                          donated_args: Sequence[bool] = (), **options: Any) -> LoweringResult:
     """A program as an MLIR module, for the first of the platforms.
 
     Args:

@@ -470,9 +470,8 @@ class ShapedArray(AbstractValue):
     _tangent: ShapedArray | Literal[False] | None  # False: not known yet; None: the aval itself
 
     def __new__(cls, shape: Sequence[int], dtype: Any, weak_type: bool = False, *,
-                sharding: Sharding | None = None,
-                manual_axis_type: ManualAxisType | None = None, memory_space: Space | None = None,
-                layout: AutoLayout | None = None) -> ShapedArray:
+                sharding: Sharding | None = None, manual_axis_type: ManualAxisType | None = None,
+                memory_space: Space | None = None, layout: AutoLayout | None = None) -> ShapedArray:
         if not (layout is None or isinstance(layout, AutoLayout)):
             raise NotImplementedError("ShapedArray: layout must be Layout.AUTO, as types say none, "
                                       f"got {layout}. Give it to jit, in in_shardings.")

@@ -223,8 +223,7 @@ def _class_of(frame: FrameType) -> Any:
     return made if made.__module__.startswith("pyjx.") else None
 
 
-def _given_to(parameters: Mapping[str, Parameter], frame: FrameType
-              ) -> tuple[dict[str, Any], bool]:
+def _given_to(parameters: Mapping[str, Parameter], frame: FrameType) -> tuple[dict[str, Any], bool]:
     """What a function was called with, and whether that is all: what is read where the user calls
     it, else what its frame still tells, without what is the default. `UNKNOWN` stands for what its
     body has stored to since."""

@@ -90,15 +90,8 @@ class JaxprEqn:
 
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "source_info")
 
-    def __init__(
-        self,
-        primitive: Primitive,
-        invars: Sequence[Atom],
-        outvars: Sequence[Var],
-        params: dict[str, Any],
-        effects: Effects,
-        source_info: SourceInfo,
-    ) -> None:
+    def __init__(self, primitive: Primitive, invars: Sequence[Atom], outvars: Sequence[Var],
+                 params: dict[str, Any], effects: Effects, source_info: SourceInfo) -> None:
         self.primitive = primitive
         self.invars = invars
         self.outvars = outvars
@@ -106,16 +99,10 @@ class JaxprEqn:
         self.effects = effects
         self.source_info = source_info
 
-    def replace(
-        self,
-        invars: Sequence[Atom] | None = None,
-        outvars: Sequence[Var] | None = None,
-        primitive: Primitive | None = None,
-        params: dict[str, Any] | None = None,
-        effects: Effects | None = None,
-        source_info: SourceInfo | None = None,
-        ctx: JaxprEqnContext | None = None,
-    ) -> JaxprEqn:
+    def replace(self, invars: Sequence[Atom] | None = None, outvars: Sequence[Var] | None = None,
+                primitive: Primitive | None = None, params: dict[str, Any] | None = None,
+                effects: Effects | None = None, source_info: SourceInfo | None = None,
+                ctx: JaxprEqnContext | None = None) -> JaxprEqn:
         """A copy with some fields replaced. `ctx` is the same for all equations."""
         return JaxprEqn(self.primitive if primitive is None else primitive,
                         self.invars if invars is None else invars,
@@ -165,13 +152,10 @@ class DebugInfo:
 
     __slots__ = ("_arg_names", "_result_paths", "func_src_info", "traced_for")
 
-    def __init__(
-        self,
-        traced_for: str = "jit",
-        func_src_info: str = "<unknown>",
-        arg_names: tuple[str, ...] | Callable[[], tuple[str, ...] | None] | None = None,
-        result_paths: tuple[str, ...] | Callable[[], tuple[str, ...] | None] | None = None,
-    ) -> None:
+    def __init__(self, traced_for: str = "jit", func_src_info: str = "<unknown>",
+                 arg_names: tuple[str, ...] | Callable[[], tuple[str, ...] | None] | None = None,
+                 result_paths: tuple[str, ...] | Callable[[], tuple[str, ...] | None] | None = None
+                ) -> None:
         self.traced_for = traced_for
         self.func_src_info = func_src_info
         self._arg_names = arg_names
@@ -234,15 +218,9 @@ class Jaxpr:
     __slots__ = ("__weakref__", "_last_uses", "constvars", "debug_info", "effects", "eqns",
                  "invars", "outvars")
 
-    def __init__(
-        self,
-        constvars: Sequence[Var],
-        invars: Sequence[Var],
-        outvars: Sequence[Atom],
-        eqns: Sequence[JaxprEqn],
-        effects: Effects = no_effects,
-        debug_info: DebugInfo = no_debug_info,
-    ) -> None:
+    def __init__(self, constvars: Sequence[Var], invars: Sequence[Var], outvars: Sequence[Atom],
+                 eqns: Sequence[JaxprEqn], effects: Effects = no_effects,
+                 debug_info: DebugInfo = no_debug_info) -> None:
         self.constvars = list(constvars)
         self.invars = list(invars)
         self.outvars = list(outvars)

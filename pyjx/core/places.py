@@ -130,8 +130,7 @@ class Place(Frozen):
             mat.varying.union(names_in_types(mesh, axes_of(spec))), mat.unreduced | spec.unreduced,
             mat.reduced | spec.reduced))
 
-    def of_whole(self, mesh: AnyMesh, spec: PartitionSpec, manual: Axes, ndim: int
-                 ) -> Place:
+    def of_whole(self, mesh: AnyMesh, spec: PartitionSpec, manual: Axes, ndim: int) -> Place:
         """The place of the value that devices have parts in this place of."""
         inner, mat = self.spec, self.mat
         entries = [tuple(axes_of((e,))) for e in (*inner, *[None] * (ndim - len(inner)))]

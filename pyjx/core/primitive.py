@@ -205,13 +205,12 @@ class Primitive:
 
     def __init__(self, name: str, *, multiple_results: bool = False, linear: Linearity = NOWHERE,
                  cached: bool = True, exact: bool = False, cost: int | None = None,
-                 rearranges: bool = False,
-                 outlined: bool = True, length: int = 1, is_call: bool = False,
-                 contracts: bool = False, moves: bool = False, keeps_nans: bool = False,
-                 asked: bool = False, own_rules: bool = False, takes_token: bool = False,
-                 holder: Holding = nothing_held, compiled: int | None = None,
-                 unrolled: Unrolled | None = None, in_place: bool = False,
-                 **rules: Rule | None) -> None:
+                 rearranges: bool = False, outlined: bool = True, length: int = 1,
+                 is_call: bool = False, contracts: bool = False, moves: bool = False,
+                 keeps_nans: bool = False, asked: bool = False, own_rules: bool = False,
+                 takes_token: bool = False, holder: Holding = nothing_held,
+                 compiled: int | None = None, unrolled: Unrolled | None = None,
+                 in_place: bool = False, **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear

@@ -571,10 +571,8 @@ def ensure_compile_time_eval() -> AbstractContextManager[None]:
     return as_dynamic(eager_trace)
 
 
-def trace_to_jaxpr(
-    fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
-    debug_info: DebugInfo = no_debug_info,
-) -> ClosedJaxpr:
+def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
+                   debug_info: DebugInfo = no_debug_info) -> ClosedJaxpr:
     """Record `fun`, which takes one array for each aval and returns a sequence of arrays.
 
     Names of operations are relative to whatever will hold the jaxpr.

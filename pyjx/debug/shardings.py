@@ -69,11 +69,9 @@ def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
         arr, callback=lambda sharding: visualize_sharding(shape, sharding, **kwargs))
 
 
-def visualize_sharding(
-    shape: Sequence[int], sharding: Sharding, *, use_color: bool = True, scale: float = 1.0,
-    min_width: int = 9, max_width: int = 80,
-    color_map: Callable[[float], Sequence[float]] | None = None,
-) -> None:
+def visualize_sharding(shape: Sequence[int], sharding: Sharding, *, use_color: bool = True,
+                       scale: float = 1.0, min_width: int = 9, max_width: int = 80,
+                       color_map: Callable[[float], Sequence[float]] | None = None) -> None:
     """Print a picture of which device holds which part of an array.
 
     Args:

@@ -239,9 +239,8 @@ def _window(x: Padded, updates: Padded, numbers: ScatterDimensionNumbers) -> lis
     return [1 if d in left_out else next(sizes) for d in range(len(x.shape))]
 
 
-def _by_elements(p: Padding, d: int, size: Dim, numbers: ScatterDimensionNumbers,
-                 index: Value, fits: Value, val: Value
-                 ) -> tuple[Any, Any, Any, Any]:
+def _by_elements(p: Padding, d: int, size: Dim, numbers: ScatterDimensionNumbers, index: Value,
+                 fits: Value, val: Value) -> tuple[Any, Any, Any, Any]:
     """A scatter with an index for each element that a window has along dimension d of the array:
     those behind its true end fall away."""
     left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}

@@ -117,8 +117,7 @@ class BatchTrace(Trace):
                     "memory_space": x.aval.memory_space, "kind": kind, "pin": False})
                 x.batch_dim = 0
 
-    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
-                ) -> Any:
+    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
         if not self.alive:
             self.check_alive(operands)
         if primitive.effects is not None and holds_state(primitive, params):
@@ -173,8 +172,7 @@ class SameAxisTrace(BatchTrace):
         self.outside = state.dynamic
         self.axis_read = False  # whether an operation has read the axis by its name
 
-    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
-                ) -> Any:
+    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
         with as_dynamic(self.outside):
             if reads_axis(primitive, operands, params, self.axis):
                 self.axis_read = True

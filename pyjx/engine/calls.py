@@ -54,8 +54,7 @@ class _Call(Holder):
     """What runs a program once, on its operands. The role of one of these is its place; None stands
     for what is no operand of the call that a program is derived from."""
 
-    def __init__(self, primitive: Primitive, derive: Derive, linearized: Linearized | None
-                 ) -> None:
+    def __init__(self, primitive: Primitive, derive: Derive, linearized: Linearized | None) -> None:
         self.derive = derive
         self.own_linearized = linearized
         super().__init__(primitive)

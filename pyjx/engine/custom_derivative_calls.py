@@ -175,10 +175,8 @@ def tangent_result(t: Any) -> Any:
 # -- custom_jvp: forward mode ----------------------------------------------------------------------
 
 
-def _custom_jvp_jvp(
-    primals: Values, tangents: Tangents, *, call_jaxpr: Any, jvp_jaxpr_fun: Any, num_consts: int,
-    symbolic_zeros: bool,
-) -> Any:
+def _custom_jvp_jvp(primals: Values, tangents: Tangents, *, call_jaxpr: Any, jvp_jaxpr_fun: Any,
+                    num_consts: int, symbolic_zeros: bool) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
         raise CustomVJPException(custom_jvp_call_p)
     given = [tangent_argument(t, symbolic_zeros) for t in tangents[num_consts:]]

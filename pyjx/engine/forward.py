@@ -116,8 +116,7 @@ class JVPTrace(Trace):
     def join(self, primal: Any, tangent: Tangent) -> Any:
         return primal if type(tangent) is Zero else self.tracer(self, primal, tangent)
 
-    def join_all(self, primitive: Primitive, primals: Values, tangents: Tangents
-                 ) -> list[Any]:
+    def join_all(self, primitive: Primitive, primals: Values, tangents: Tangents) -> list[Any]:
         """The results of a primitive with several; its rule may be one that the user gave."""
         for x in (*primals, *tangents):
             if isinstance(x, JVPTracer) and x._trace.level >= self.level:
@@ -146,8 +145,7 @@ class JVPTrace(Trace):
                 "reference that is differentiated. Read the reference before, or write it behind.")
         return jaxpr_as_fun(primitive.holder.runs(params))(*operands)
 
-    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
-                ) -> Any:
+    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
         if not self.alive:
             self.check_alive(operands)
         if primitive.effects is not None and holds_state(primitive, params):
@@ -203,10 +201,8 @@ class LinearizeTrace(JVPTrace):
     tracer = LinearizeTracer
 
 
-def jvp_flat(
-    fun: FlatFunction, primals: Values, tangents: Tangents,
-    aux: list[Any] | None = None,
-) -> tuple[list[Any], list[Any]]:
+def jvp_flat(fun: FlatFunction, primals: Values, tangents: Tangents, aux: list[Any] | None = None
+            ) -> tuple[list[Any], list[Any]]:
     """Outputs and tangents (symbolic zeros where they are zero) of a function on flat values.
 
     `aux` is a list that `fun` fills with more results, which lose their tangents and may be

@@ -57,8 +57,7 @@ class LinearTrace(Trace):
     def new_arg(self, aval: Any) -> LinearTracer:
         return LinearTracer(self, LinearVar(aval))
 
-    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params
-                ) -> Any:
+    def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
         if not self.alive:
             self.check_alive(operands)
         if primitive.effects is not None:
@@ -337,11 +336,9 @@ def _read_for(outs: Sequence[LinearVar], eqns: Sequence[LinearEqn]) -> set[Linea
     return read
 
 
-def linearize_flat(
-    fun: FlatFunction, primals: Values,
-    differentiate: Sequence[bool] | None = None, aux: list[Any] | None = None,
-    names: NameStack | None = None,
-) -> tuple[list[Any], LinearProgram]:
+def linearize_flat(fun: FlatFunction, primals: Values, differentiate: Sequence[bool] | None = None,
+                   aux: list[Any] | None = None, names: NameStack | None = None
+                  ) -> tuple[list[Any], LinearProgram]:
     """Outputs of a function on flat values, and its derivative there as a linear program.
 
     Inputs for which `differentiate` is false are constants. A reference that is differentiated is,

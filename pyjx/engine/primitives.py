@@ -167,8 +167,7 @@ optimization_barrier_p = register(Primitive(
 ))
 
 
-def barrier_eqn(values: Sequence[Any], behind: dict[Any, Any], source_info: SourceInfo
-                ) -> JaxprEqn:
+def barrier_eqn(values: Sequence[Any], behind: dict[Any, Any], source_info: SourceInfo) -> JaxprEqn:
     """A barrier of values, or of what stands in their places behind another one; `behind` gets what
     stands there behind this one."""
     after = [Var(v.aval) for v in values]

@@ -275,8 +275,7 @@ def constant(step_size: float) -> Schedule:
     return lambda i: step_size
 
 
-def exponential_decay(step_size: float, decay_steps: float, decay_rate: float
-                     ) -> Schedule:
+def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
     """step_size * decay_rate ** (i / decay_steps)."""
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 

@@ -49,8 +49,7 @@ logsoftmax = log_softmax
 # -- layers with parameters ------------------------------------------------------------------------
 
 
-def Dense(out_dim: int, W_init: Any = _GLOROT,
-          b_init: Any = _NORMAL) -> Layer:
+def Dense(out_dim: int, W_init: Any = _GLOROT, b_init: Any = _NORMAL) -> Layer:
     """inputs @ W + b."""
 
     def init(rng: KeyLike, input_shape: Sequence[int]) -> Any:
@@ -66,8 +65,7 @@ def Dense(out_dim: int, W_init: Any = _GLOROT,
 
 
 def _convolution(name: str, dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int],
-                 strides: Sequence[int] | None, padding: Any, W_init: Any,
-                 b_init: Any) -> Layer:
+                 strides: Sequence[int] | None, padding: Any, W_init: Any, b_init: Any) -> Layer:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     steps = tuple(strides or (1,) * len(filter_shape))
     make = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
@@ -97,9 +95,8 @@ def _convolution(name: str, dimension_numbers: Any, out_chan: int, filter_shape:
 
 
 def GeneralConv(dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int],
-                strides: Sequence[int] | None = None, padding: Any = "VALID",
-                W_init: Any = None, b_init: Any = _SMALL
-               ) -> Layer:
+                strides: Sequence[int] | None = None, padding: Any = "VALID", W_init: Any = None,
+                b_init: Any = _SMALL) -> Layer:
     """A convolution with any layout, such as ("NHWC", "HWIO", "NHWC"), and a bias."""
     return _convolution("conv", dimension_numbers, out_chan, filter_shape, strides, padding, W_init,
                         b_init)
@@ -110,8 +107,7 @@ Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 
 def GeneralConvTranspose(dimension_numbers: Any, out_chan: int, filter_shape: Sequence[int],
                          strides: Sequence[int] | None = None, padding: Any = "VALID",
-                         W_init: Any = None,
-                         b_init: Any = _SMALL) -> Layer:
+                         W_init: Any = None, b_init: Any = _SMALL) -> Layer:
     """A transposed convolution with any layout, and a bias."""
     return _convolution("transpose", dimension_numbers, out_chan, filter_shape, strides, padding,
                         W_init, b_init)

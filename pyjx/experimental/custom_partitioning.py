@@ -267,14 +267,13 @@ class custom_partitioning:
         self._calls = BoundedDict(256, "calls with custom partitioning")
         update_wrapper(self, fun)
 
-    def def_partition(
-        self, partition: Callable[..., Any],
-        infer_sharding_from_operands: Callable[..., Any] | None = None,
-        propagate_user_sharding: Callable[..., Any] | None = None, decode_shardings: bool = True,
-        sharding_rule: Any = None, *, reduction_factors: Sequence[str] = (),
-        need_replication_factors: Sequence[str] = (), permutation_factors: Sequence[str] = (),
-        **factor_sizes: int,
-    ) -> None:
+    def def_partition(self, partition: Callable[..., Any],
+                      infer_sharding_from_operands: Callable[..., Any] | None = None,
+                      propagate_user_sharding: Callable[..., Any] | None = None,
+                      decode_shardings: bool = True, sharding_rule: Any = None, *,
+                      reduction_factors: Sequence[str] = (),
+                      need_replication_factors: Sequence[str] = (),
+                      permutation_factors: Sequence[str] = (), **factor_sizes: int) -> None:
         """Say how the function is cut.
 
         Args:

@@ -14,13 +14,11 @@ from pyjx.runtime.jit import JitSpec, jit, pjit_callable, spec_of
 from pyjx.runtime.requests import Asked
 
 
-def pjit(
-    fun: Any, in_shardings: Any = missing, out_shardings: Any = missing,
-    static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
-    donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
-    backend: str | None = None, inline: bool = False,
-    compiler_options: dict[str, Any] | None = None,
-) -> Any:
+def pjit(fun: Any, in_shardings: Any = missing, out_shardings: Any = missing,
+         static_argnums: Any = None, static_argnames: Any = None, donate_argnums: Any = None,
+         donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
+         backend: str | None = None, inline: bool = False,
+         compiler_options: dict[str, Any] | None = None) -> Any:
     """`jit`, which does all that it did, and more of the `with` statement of a mesh: in it the
     function runs on that mesh, `in_shardings` and `out_shardings` may be PartitionSpecs, and None
     among them means a copy on each device.

@@ -217,11 +217,10 @@ def _direction(steps: Array, h_0: Array, c_0: Array, weights: list[Any], inside:
 # -- as primitives, whose operands and parameters are those of cuDNN's calls -----------------------
 
 
-def rnn_abstract_eval(
-    x_aval: ShapedArray, h_0_aval: ShapedArray, c_0_aval: ShapedArray, w_aval: ShapedArray,
-    seq_lengths_aval: ShapedArray, input_size: int, hidden_size: int, num_layers: int,
-    dropout: float, bidirectional: bool, cudnn_allow_tf32: bool,
-) -> tuple[ShapedArray, ...]:
+def rnn_abstract_eval(x_aval: ShapedArray, h_0_aval: ShapedArray, c_0_aval: ShapedArray,
+                      w_aval: ShapedArray, seq_lengths_aval: ShapedArray, input_size: int,
+                      hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
+                      cudnn_allow_tf32: bool) -> tuple[ShapedArray, ...]:
     """The types of the outputs, of the last states, and of what is reserved for the backward pass,
     which is nothing: that computes the layers again."""
     y = (*x_aval.shape[:2], (2 if bidirectional else 1) * hidden_size)

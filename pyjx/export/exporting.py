@@ -247,8 +247,7 @@ def _with_suffix(text: str, platform: str) -> str:
 # -- derivatives -----------------------------------------------------------------------------------
 
 
-def _exported_vjp(primal: Exported, closed: ClosedJaxpr, placement: Placement | None
-                  ) -> Exported:
+def _exported_vjp(primal: Exported, closed: ClosedJaxpr, placement: Placement | None) -> Exported:
     """The backward pass of a function, exported as the function was."""
     n = len(primal.in_avals)
 

@@ -205,8 +205,7 @@ class OnDevices(Whole):
                         for place in np.ndindex(*self.sizes)]
         self.spec = PartitionSpec(self.names)
 
-    def _mapped(self, fun: Callable[..., Any], in_specs: Any, **options: Any
-                ) -> Callable[..., Any]:
+    def _mapped(self, fun: Callable[..., Any], in_specs: Any, **options: Any) -> Callable[..., Any]:
         return jax.jit(jax.shard_map(  # type: ignore[no-any-return]
             lambda *xs: [y[None] for y in fun(*xs)], mesh=self.mesh, in_specs=in_specs,
             out_specs=self.spec, axis_names=set(self.names), check_vma=False), **options)
@@ -417,8 +416,7 @@ class _Finder:
                 return atom, int(found.argmax()) if device is None else device
         return None
 
-    def operand(self, program: _Straight, i: int, flags: dict[Any, Any], device: int
-                ) -> int | None:
+    def operand(self, program: _Straight, i: int, flags: dict[Any, Any], device: int) -> int | None:
         """The operand of equation `i` from which its bad elements come; None where none has any."""
         eqn = program.closed.eqns[i]
         found: list[tuple[int, int]] = []

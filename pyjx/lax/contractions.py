@@ -411,8 +411,7 @@ def _operand_cotangent(ct: Tangent, x: Array, y: Value, x_axes: Any, y_axes: Any
 
 
 def _dot_general_transpose(ct: Tangent, lhs: Operand, rhs: Operand, *,
-                           dimension_numbers: DotDimensionNumbers,
-                           **params: Any) -> Sequence[Any]:
+                           dimension_numbers: DotDimensionNumbers, **params: Any) -> Sequence[Any]:
     (lc, rc), (lb, rb) = dimension_numbers
     n_batch = len(lb)
     n_lhs = get_aval(lhs).ndim - len(lc)  # axes of the result that lhs has
@@ -429,8 +428,7 @@ def _shifted(axes: Sequence[int], d: int) -> tuple[int, ...]:
 
 
 def _dot_general_batch(operands: Values, dims: Any, *, dimension_numbers: DotDimensionNumbers,
-                       **params: Any
-                       ) -> tuple[Value, int]:
+                       **params: Any) -> tuple[Value, int]:
     (lhs, rhs), (dl, dr) = operands, dims
     (lc, rc), (lb, rb) = dimension_numbers
     if dl is not None:

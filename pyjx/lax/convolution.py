@@ -289,10 +289,9 @@ def _conv_transpose_rule(ct: Value, lhs: Operand, rhs: Operand, *, preferred_ele
 # -- batching --------------------------------------------------------------------------------------
 
 
-def _conv_batch(
-    operands: Values, dims: Any, *, dimension_numbers: ConvDimensionNumbers,
-    feature_group_count: int, batch_group_count: int, **params: Any,
-) -> tuple[Value, int]:
+def _conv_batch(operands: Values, dims: Any, *, dimension_numbers: ConvDimensionNumbers,
+                feature_group_count: int, batch_group_count: int, **params: Any
+               ) -> tuple[Value, int]:
     (lhs, rhs), (dl, dr) = operands, dims
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)

@@ -57,8 +57,7 @@ def _cumulative(name: str, kind: Any, kind_name: str, **facts: Any) -> Primitive
     primitive = register(Primitive(name, shape_rule=shape_rule,
                                    sharding_rule=_cumulative_sharding, **facts))
 
-    def batch(operands: Values, dims: BatchDims, *, axis: int, reverse: bool
-              ) -> tuple[Value, int]:
+    def batch(operands: Values, dims: BatchDims, *, axis: int, reverse: bool) -> tuple[Value, int]:
         (x,), (d,) = operands, dims
         return primitive.bind(x, axis=axis if axis < d else axis + 1, reverse=reverse), d
 
@@ -126,8 +125,7 @@ def _recurrence_jvp(primals: Values, tangents: Tangents, *, axis: int, reverse: 
     return y, linear_recurrence_p.bind(a, source, axis=axis, reverse=reverse)
 
 
-def _recurrence_transpose(ct: Tangent, a: Operand, b: Operand, *, axis: int, reverse: bool
-                          ) -> Any:
+def _recurrence_transpose(ct: Tangent, a: Operand, b: Operand, *, axis: int, reverse: bool) -> Any:
     assert is_undefined_primal(b) and not is_undefined_primal(a)
     following = shifted(a, axis, not reverse, 0)
     return None, linear_recurrence_p.bind(following, ct, axis=axis, reverse=not reverse)
@@ -187,8 +185,7 @@ def _min_tangent(g: Value, x: Any, y: Any, axis: int, reverse: bool) -> Array:
                            axis, reverse)
 
 
-def _choice_tangent(g: Value, x: Any, before: Any, better: Any, axis: int, reverse: bool
-                    ) -> Array:
+def _choice_tangent(g: Value, x: Any, before: Any, better: Any, axis: int, reverse: bool) -> Array:
     half = lax.full_like(x, 0.5)
     tied = lax.select(lax.eq(x, before), half, lax.full_like(x, 0))
     share = lax.select(better(x, before), lax.full_like(x, 1), tied)

@@ -88,9 +88,8 @@ def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...
 elementwise_names: set[str] = set()  # of those that the next function has made
 
 
-def elementwise(
-    name: str, *kinds: str, out: Any = None, same_dtypes: bool = True, **rules: Any
-) -> Primitive:
+def elementwise(name: str, *kinds: str, out: Any = None, same_dtypes: bool = True, **rules: Any
+               ) -> Primitive:
     """An elementwise primitive with an operand of each of the `kinds`.
 
     `out` gives the result's dtype from that of the first operand: a function, a dtype, or None
@@ -116,9 +115,8 @@ def differentiate(primitive: Primitive, tangent: Callable[[Value, Value], Value]
     primitive.define(jvp=jvp_by_operand(primitive, lambda g, x, **_: tangent(g, x)))
 
 
-def differentiate_by_result(
-    primitive: Primitive, tangent: Callable[[Value, Value, Value], Value],
-) -> None:
+def differentiate_by_result(primitive: Primitive, tangent: Callable[[Value, Value, Value], Value]
+                           ) -> None:
     """Give a primitive of one operand a derivative that reads the result, `tangent(g, ans, x)`."""
     primitive.define(jvp=jvp_by_result(primitive, lambda g, ans, x, **_: tangent(g, ans, x)))
 

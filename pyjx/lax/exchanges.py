@@ -55,12 +55,11 @@ def _effects(params: Params) -> Effects:
     return frozenset(map(NamedAxisEffect, params["axis_name"]))
 
 
-def _exchange(
-    name: str, *, shape_rule: Callable[..., ShapedArray],
-    own: Callable[..., tuple[Value, int | None]], by_axis: Callable[..., Value],
-    transpose: Callable[..., Any], example: Callable[[Params], Params] = lambda params: params,
-    **rules: Any,
-) -> Primitive:
+def _exchange(name: str, *, shape_rule: Callable[..., ShapedArray],
+              own: Callable[..., tuple[Value, int | None]], by_axis: Callable[..., Value],
+              transpose: Callable[..., Any],
+              example: Callable[[Params], Params] = lambda params: params, **rules: Any
+             ) -> Primitive:
     """A collective of one operand, linear in it, over the names that are its `axis_name`.
 
     Args:

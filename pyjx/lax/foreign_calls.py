@@ -241,8 +241,7 @@ ffi_call_p: Primitive = register(Primitive(
 Attributes = tuple[tuple[str, Attribute | None], ...]
 
 
-def composite(decomposition: Callable[..., Any], name: str, version: int = 0
-              ) -> Callable[..., Any]:
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
     """`decomposition` as one operation, which a compiler may know by its name.
 
     Lowered programs hold `stablehlo.composite`; where the compiler does not know the operation, it

@@ -228,8 +228,7 @@ def _gather_shape(x: ShapedArray, indices: ShapedArray, *,
     return x.update(shape=shape)
 
 
-def _check_slice_sizes(x: ShapedArray, slice_sizes: Axes, collapsed: Axes, batching: Axes
-                       ) -> None:
+def _check_slice_sizes(x: ShapedArray, slice_sizes: Axes, collapsed: Axes, batching: Axes) -> None:
     if len(slice_sizes) != x.ndim:
         raise TypeError("Gather op must have one slice size for every input dimension; got: "
                         f"len(slice_sizes)={len(slice_sizes)}, input_shape.rank={x.ndim}")
@@ -346,11 +345,10 @@ gather_p = register(Primitive(
 ))
 
 
-def gather(
-    operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Sequence[int], *, unique_indices: bool = False, indices_are_sorted: bool = False,
-    mode: str | GatherScatterMode | None = None, fill_value: ArrayLike | None = None,
-) -> Array:
+def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers,
+           slice_sizes: Sequence[int], *, unique_indices: bool = False,
+           indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None,
+           fill_value: ArrayLike | None = None) -> Array:
     """Slices of the operand at an array of positions.
 
     Indexing an array in NumPy's way is simpler, and uses this operation where it is needed.
@@ -548,9 +546,8 @@ def _sum_transpose(sign: Callable[[Any], Any]) -> Rule:
     return transpose
 
 
-def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray,
-                      updates: ShapedArray, *, dimension_numbers: ScatterDimensionNumbers,
-                      **params: Any) -> Entries:
+def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, updates: ShapedArray,
+                      *, dimension_numbers: ScatterDimensionNumbers, **params: Any) -> Entries:
     """The operand stays cut along axes that are written whole; those that it goes along together
     with indices and updates are cut like any of them; the updates are cut likewise, or not."""
     dn = dimension_numbers
@@ -611,8 +608,7 @@ def _are_few(eqn: JaxprEqn, repeated: int) -> bool:
             and updates.size <= 2 * _FEW)  # of which long rows are made anew for each
 
 
-def _one_by_one(name: str, x: Value, indices: Value, updates: Value, **params: Any
-                ) -> Value:
+def _one_by_one(name: str, x: Value, indices: Value, updates: Value, **params: Any) -> Value:
     """In the order of the positions, as a scatter does it."""
     scatter, shape = find_primitive(name), get_aval(updates).shape
     axes = positions(shape, params["dimension_numbers"])

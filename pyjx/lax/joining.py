@@ -172,8 +172,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 PaddingConfig = tuple[tuple[int, int, int], ...]
 
 
-def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig
-               ) -> ShapedArray:
+def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig) -> ShapedArray:
     if value.shape:
         raise ValueError(f"pad: padding_value must be a scalar; got np.shape(padding_value)="
                          f"{value.shape}")
@@ -209,8 +208,7 @@ def _pad_transpose(ct: Value, x: Operand, value: Operand, *, padding_config: Pad
     return back if is_undefined_primal(x) else None, ct_value
 
 
-def _pad_batch(operands: Values, dims: Any, *, padding_config: PaddingConfig
-               ) -> tuple[Value, int]:
+def _pad_batch(operands: Values, dims: Any, *, padding_config: PaddingConfig) -> tuple[Value, int]:
     (x, value), (d, d_value) = operands, dims
     if d_value is None:
         return pad_p.bind(x, value, padding_config=insert(padding_config, d, (0, 0, 0))), d

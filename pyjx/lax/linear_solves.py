@@ -211,8 +211,7 @@ def _transpose(cts: Tangents, *operands: Operand, num_consts: int, jaxprs: Any) 
         ct if type(x) is UndefinedPrimal else None for x, ct in zip(b, outs, strict=False)]
 
 
-def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, num_consts: int, jaxprs: Any
-           ) -> Any:
+def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, num_consts: int, jaxprs: Any) -> Any:
     """Solutions are batched where right-hand sides are, as each is the other's transposed one."""
     axis, n = trace.axis, len(operands) - num_consts
     own = in_front([d is not None for d in dims[:num_consts]])

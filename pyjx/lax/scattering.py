@@ -244,12 +244,10 @@ def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
                         indices_are_sorted, unique_indices, mode)
 
 
-def scatter_apply(
-    operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[Any], Any],
-    dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
-    indices_are_sorted: bool = False, unique_indices: bool = False,
-    mode: str | GatherScatterMode | None = None,
-) -> Array:
+def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[[Any], Any],
+                  dimension_numbers: ScatterDimensionNumbers, *, update_shape: Sequence[int] = (),
+                  indices_are_sorted: bool = False, unique_indices: bool = False,
+                  mode: str | GatherScatterMode | None = None) -> Array:
     """The operand with `func` applied to each element of its windows, once for each window.
 
     Args:

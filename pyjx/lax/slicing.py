@@ -116,8 +116,7 @@ def _any_above(shape: tuple[int, ...], limit: int) -> bool:
     return any([n > limit if type(n) is int else limit < 2**31 - 1 for n in shape])
 
 
-def _flags(name: str, allow_negative: bool | Sequence[bool], ndim: int
-           ) -> bool | tuple[bool, ...]:
+def _flags(name: str, allow_negative: bool | Sequence[bool], ndim: int) -> bool | tuple[bool, ...]:
     if isinstance(allow_negative, (int, np.bool_)) and allow_negative in (0, 1):
         return bool(allow_negative)
     if not isinstance(allow_negative, (tuple, list)) or len(allow_negative) != ndim:

@@ -333,10 +333,9 @@ def _approx(operand: Value, is_max_k: bool, k: int, reduction_dimension: int, re
     return [values, indices]
 
 
-def approx_max_k(
-    operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> list[Any]:
+def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
+                 recall_target: float = 0.95, reduction_input_size_override: int = -1,
+                 aggregate_to_topk: bool = True) -> list[Any]:
     """The `k` largest elements along an axis and their positions, where some may be missed.
 
     Args:
@@ -366,10 +365,9 @@ def approx_max_k(
                    reduction_input_size_override, aggregate_to_topk)
 
 
-def approx_min_k(
-    operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-) -> list[Any]:
+def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
+                 recall_target: float = 0.95, reduction_input_size_override: int = -1,
+                 aggregate_to_topk: bool = True) -> list[Any]:
     """The `k` smallest elements along an axis and their positions, where some may be missed.
 
     Arguments, results and errors are those of `approx_max_k`.

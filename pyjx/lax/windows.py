@@ -45,11 +45,10 @@ def dilated(n: int, dilation: int) -> int:
     return 0 if n == 0 else (n - 1) * dilation + 1
 
 
-def reduce_window_shape_tuple(
-    operand_shape: Sequence[int], window_dimensions: Sequence[int], window_strides: Sequence[int],
-    padding: Sequence[tuple[int, int]], base_dilation: Sequence[int] | None = None,
-    window_dilation: Sequence[int] | None = None,
-) -> tuple[int, ...]:
+def reduce_window_shape_tuple(operand_shape: Sequence[int], window_dimensions: Sequence[int],
+                              window_strides: Sequence[int], padding: Sequence[tuple[int, int]],
+                              base_dilation: Sequence[int] | None = None,
+                              window_dilation: Sequence[int] | None = None) -> tuple[int, ...]:
     """The number of windows along each axis.
 
     Args:
@@ -237,8 +236,7 @@ def _window_sum_transpose(ct: Value, x: Operand, *, window_dimensions: Ints, win
 reduce_window_sum_p.define(transpose=_window_sum_transpose)
 
 
-def _choice_jvp(primitive: Primitive, select: str, identity: Callable[[Any], Any]
-                ) -> Rule:
+def _choice_jvp(primitive: Primitive, select: str, identity: Callable[[Any], Any]) -> Rule:
     """The tangent of an extremum is that of the first element in the window that attains it."""
 
     def jvp(primals: Values, tangents: Values, **params: Any) -> tuple[Value, Any]:
@@ -482,12 +480,11 @@ def _window_monoid(computation: Callable[..., Any], operand: Value, init: Value
     return None
 
 
-def reduce_window(
-    operand: Any, init_value: Any, computation: Callable[[Any, Any], Any],
-    window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
-    padding: str | Sequence[tuple[int, int]] = "VALID",
-    base_dilation: Sequence[int] | None = None, window_dilation: Sequence[int] | None = None,
-) -> Any:
+def reduce_window(operand: Any, init_value: Any, computation: Callable[[Any, Any], Any],
+                  window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
+                  padding: str | Sequence[tuple[int, int]] = "VALID",
+                  base_dilation: Sequence[int] | None = None,
+                  window_dilation: Sequence[int] | None = None) -> Any:
     """Combine the elements of each position of a sliding window with a function.
 
     Args:

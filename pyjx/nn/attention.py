@@ -114,13 +114,12 @@ def _combined(*masks: Any) -> Any:
 _compiled = numpy_function(_attend, static_argnames=("is_causal", "window", "with_residual"))
 
 
-def dot_product_attention(
-    query: Value, key: Value, value: Value, bias: Value | None = None, mask: Value | None = None,
-    *, scale: Value | None = None, is_causal: bool = False,
-    query_seq_lengths: Value | None = None, key_value_seq_lengths: Value | None = None,
-    local_window_size: Window = None, implementation: str | None = None,
-    return_residual: bool = False,
-) -> Any:
+def dot_product_attention(query: Value, key: Value, value: Value, bias: Value | None = None,
+                          mask: Value | None = None, *, scale: Value | None = None,
+                          is_causal: bool = False, query_seq_lengths: Value | None = None,
+                          key_value_seq_lengths: Value | None = None,
+                          local_window_size: Window = None, implementation: str | None = None,
+                          return_residual: bool = False) -> Any:
     """softmax(scale * query key^T + bias) value for each head (Vaswani et al. 2017).
 
     Sizes: B batch, T queries, S keys, N heads, K heads of keys and values (N is a multiple of K),

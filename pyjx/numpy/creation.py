@@ -729,8 +729,7 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
 
 
 def _filled_like(name: str, a: Any, value: int, dtype: np.dtype[Any],
-                 shape: SupportsIndex | Sequence[SupportsIndex] | None,
-                 device: DeviceLike) -> Any:
+                 shape: SupportsIndex | Sequence[SupportsIndex] | None, device: DeviceLike) -> Any:
     asked = shape
     if type(a) not in aval_makers:
         a = as_operand(a)

@@ -287,8 +287,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
     return (_density(counts, edges) if density else counts), edges
 
 
-def _cells(columns: Sequence[Any], edges: Sequence[Any], sizes: Sequence[int], outside: int
-           ) -> Any:
+def _cells(columns: Sequence[Any], edges: Sequence[Any], sizes: Sequence[int], outside: int) -> Any:
     """The number of the cell that each point lies in, or `outside`."""
     cell: Any = 0
     inside: Any = True

@@ -294,8 +294,7 @@ def alias(name: str, function: F, make: Callable[[Any], Any] = op_jit) -> F:
     return make(copy)  # type: ignore[no-any-return]
 
 
-def _static(function: Callable[..., Any], parameter: inspect.Parameter | None, x: Any
-            ) -> Any:
+def _static(function: Callable[..., Any], parameter: inspect.Parameter | None, x: Any) -> Any:
     """A static argument made hashable; several values are no flag, which Python takes for True."""
     frozen = _frozen(x)
     if parameter and frozen is not x and type(frozen) is tuple and (

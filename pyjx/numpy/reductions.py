@@ -526,9 +526,8 @@ def mean_of(a: ArrayLike, axis: Any, dtype: DTypeLike | None, keepdims: bool,
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def mean(a: Any, axis: int | Sequence[int | str] | None = None,
-         dtype: DTypeLike | None = None, out: None = None, keepdims: bool = False, *,
-         where: Any = None) -> Array:
+def mean(a: Any, axis: int | Sequence[int | str] | None = None, dtype: DTypeLike | None = None,
+         out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
     """The arithmetic mean over the given axes; nan over none.
 
     Args:

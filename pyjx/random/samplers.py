@@ -91,8 +91,7 @@ def check_safe(name: str, dtype: DTypeLike, *params: Any) -> None:
                 f"{dtypes.name(aval.dtype)} to {dtypes.name(dtype)}")
 
 
-def joint_shape(name: str, *shapes: tuple[int, ...], of: str = "the parameters"
-                ) -> tuple[int, ...]:
+def joint_shape(name: str, *shapes: tuple[int, ...], of: str = "the parameters") -> tuple[int, ...]:
     """The shape to which a sampler's parameters, or what else the shapes are of, broadcast.
 
     Raises:

@@ -313,10 +313,8 @@ def results_of(traced: TracedCall) -> Any:
     return tree_unflatten(traced.out_tree, structs)
 
 
-def make_jaxpr(
-    fun: Callable[..., Any], static_argnums: Any = (), axis_env: Any = None,
-    return_shape: bool = False, abstracted_axes: Any = None,
-) -> Callable[..., Any]:
+def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (), axis_env: Any = None,
+               return_shape: bool = False, abstracted_axes: Any = None) -> Callable[..., Any]:
     """A function that gives the jaxpr of `fun` for the arguments it is called with.
 
     With `return_shape` it gives the pair of the jaxpr and the results' shapes and dtypes.

@@ -51,18 +51,14 @@ def compile(program: LoweredProgram | str | bytes, **options: Any) -> Any:
     return compile_or_load(program, **options)[0]
 
 
-def compile_or_load(
-    program: LoweredProgram | str | bytes,
-    *,
-    devices: Sequence[Any] | None = None,
-    num_replicas: int = 1,
-    num_partitions: int | None = None,
-    compiler_options: CompilerOptions | None = None,
-    host_callbacks: Sequence[Callable[..., Any]] = (),
-    propagate_to_parameters: Sequence[bool] = (),
-    propagate_to_outputs: Sequence[bool] = (),
-    subject: tuple[str, ClosedJaxpr | None] = ("a program", None),
-) -> tuple[Any, bool | str]:
+def compile_or_load(program: LoweredProgram | str | bytes, *, devices: Sequence[Any] | None = None,
+                    num_replicas: int = 1, num_partitions: int | None = None,
+                    compiler_options: CompilerOptions | None = None,
+                    host_callbacks: Sequence[Callable[..., Any]] = (),
+                    propagate_to_parameters: Sequence[bool] = (),
+                    propagate_to_outputs: Sequence[bool] = (),
+                    subject: tuple[str, ClosedJaxpr | None] = ("a program", None)
+                   ) -> tuple[Any, bool | str]:
     """Compile StableHLO and load it on devices; and whether the disk cache had it, or why it could
     not have it.
 
@@ -159,15 +155,10 @@ def _why_not_kept(program: LoweredProgram | str | bytes, client: Any, devices: t
         "it calls the host, as kept programs can on one CPU, with jaxlib 0.9 and later"
 
 
-def compile_options(
-    devices: tuple[Any, ...],
-    num_replicas: int = 1,
-    num_partitions: int = 1,
-    compiler_options: CompilerOptions | None = None,
-    propagate_to_parameters: Sequence[bool] = (),
-    propagate_to_outputs: Sequence[bool] = (),
-    names_meshes: bool = False,
-) -> Any:
+def compile_options(devices: tuple[Any, ...], num_replicas: int = 1, num_partitions: int = 1,
+                    compiler_options: CompilerOptions | None = None,
+                    propagate_to_parameters: Sequence[bool] = (),
+                    propagate_to_outputs: Sequence[bool] = (), names_meshes: bool = False) -> Any:
     """The CompileOptions of XLA for the flags in force; cached, so not to be changed.
     `names_meshes` says that the program does, even if it is for one device."""
     overrides = _checked_options(compiler_options) if compiler_options else ()
@@ -189,11 +180,9 @@ def compile_options(
     return options
 
 
-def _make_options(
-    devices: tuple[Any, ...], num_replicas: int, num_partitions: int,
-    overrides: tuple[tuple[str, Any], ...], to_parameters: tuple[bool, ...],
-    to_outputs: tuple[bool, ...], is_spread: bool, effort: tuple[Any, ...],
-) -> Any:
+def _make_options(devices: tuple[Any, ...], num_replicas: int, num_partitions: int,
+                  overrides: tuple[tuple[str, Any], ...], to_parameters: tuple[bool, ...],
+                  to_outputs: tuple[bool, ...], is_spread: bool, effort: tuple[Any, ...]) -> Any:
     (level, memory_level, time_effort, memory_effort, fewer_passes, shardy, profile,
      cache_folder) = effort
     if num_replicas * num_partitions != len(devices):

@@ -162,14 +162,8 @@ def _aval_of_leaf(x: Any) -> ShapedArray:
         raise
 
 
-def device_put(
-    x: Any,
-    device: Any = None,
-    *,
-    src: Any = None,
-    donate: bool | Any = False,
-    may_alias: bool | Any | None = None,
-) -> Any:
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool | Any = False,
+               may_alias: bool | Any | None = None) -> Any:
     """Put the leaves of a pytree on devices.
 
     Args:

@@ -245,8 +245,7 @@ class ReplacedCall(Record):
     out_types: Sequence[Any] | None
     given: dict[int, int | None]
 
-    def run(self, operands: Sequence[Any], call: Callable[[list[Any]], Sequence[Any]]
-            ) -> list[Any]:
+    def run(self, operands: Sequence[Any], call: Callable[[list[Any]], Sequence[Any]]) -> list[Any]:
         """The results, where `call` runs the program on arrays. References have their new values
         then."""
         if self.in_types is not None:

@@ -164,8 +164,7 @@ class Explanation:
     __slots__ = ("buckets", "compile_seconds", "function", "lower_seconds", "n_from_disk",
                  "n_programs", "n_traces", "place", "run_seconds", "trace_seconds", "traces")
 
-    def __init__(self, function: str, history: History | None, buckets: Sequence[Any] = ()
-                 ) -> None:
+    def __init__(self, function: str, history: History | None, buckets: Sequence[Any] = ()) -> None:
         self.function = function
         self.buckets = tuple(buckets)
         costs = ledger.Costs() if history is None else history.costs

@@ -206,8 +206,7 @@ def _told(error: BaseException, callback: FlatFunction, traceback: Any = None) -
     return f"{type(error).__name__}: {error}\nIt came from the callback {_name(callback)}{place}."
 
 
-def checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequence[Any]
-             ) -> list[Any]:
+def checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Any]:
     """The results as NumPy arrays, which XLA takes as they are."""
     if len(outs) != len(avals):
         raise TypeError("Mismatched number of outputs from callback. Expected: "

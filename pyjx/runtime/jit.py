@@ -260,8 +260,7 @@ class JitSpec:
         """Say which leaf cannot be traced."""
         signature.raise_bad_argument(self.fun, in_tree, leaves, static)
 
-    def trace_unhashable(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
-                         ) -> TracedCall:
+    def trace_unhashable(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> TracedCall:
         """What is done where a static argument cannot be part of a key."""
         signature.raise_unhashable(self.name, static)
 

@@ -209,11 +209,10 @@ def _program(closed: ClosedJaxpr, name: str, donated: tuple[bool, ...], keep_unu
     return Program()
 
 
-def compile_closed(
-    closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (), keep_unused: bool = False,
-    compiler_options: Any = (), placement: Placement, lowered: LoweredProgram | None = None,
-    is_operation: bool = False,
-) -> tuple[Program, Executable]:
+def compile_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
+                   keep_unused: bool = False, compiler_options: Any = (), placement: Placement,
+                   lowered: LoweredProgram | None = None, is_operation: bool = False
+                  ) -> tuple[Program, Executable]:
     """The program of a jaxpr for where it runs, kept with the jaxpr, and its executable.
 
     `lowered` is what `lower_closed` gave for it, if it is at hand; `is_operation` says that it is a

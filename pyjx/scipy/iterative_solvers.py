@@ -112,8 +112,7 @@ def _length(b: PyTree) -> Any:
 # -- conjugate gradients ---------------------------------------------------------------------------
 
 
-def _cg(A: Linear, M: Linear, b: PyTree, x0: PyTree, *, tol: Any, atol: Any, maxiter: Any
-       ) -> Array:
+def _cg(A: Linear, M: Linear, b: PyTree, x0: PyTree, *, tol: Any, atol: Any, maxiter: Any) -> Array:
     """Hestenes and Stiefel's method, with a preconditioner: Saad, Iterative Methods for Sparse
     Linear Systems, 2nd edition, algorithm 9.1."""
     limit = jnp.maximum(tol ** 2 * _square(b), atol ** 2)

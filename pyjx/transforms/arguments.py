@@ -72,10 +72,9 @@ def _position(i: int, argnums: Argnums, n_args: int, fun: Callable[..., Any], fo
                      f"{n_args}. Arguments given by keyword are not differentiated.")
 
 
-def at_argnums(
-    fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any], kwargs: dict[str, Any],
-    forward: bool = False,
-) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+def at_argnums(fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any],
+               kwargs: dict[str, Any], forward: bool = False
+              ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """`fun` as a function of the arguments at `argnums` only, and those arguments.
 
     Raises:

@@ -133,10 +133,9 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     return policy
 
 
-def save_and_offload_only_these_names(
-    *, names_which_can_be_saved: Any, names_which_can_be_offloaded: Any, offload_src: str,
-    offload_dst: str,
-) -> Policy:
+def save_and_offload_only_these_names(*, names_which_can_be_saved: Any,
+                                      names_which_can_be_offloaded: Any, offload_src: str,
+                                      offload_dst: str) -> Policy:
     """Save values by their names, some of them in memory of another kind.
 
     Args:
@@ -298,13 +297,11 @@ class _RematSpec(JitSpec):
 
     __slots__ = ()
 
-    def raise_bad_argument(self, in_tree: TreeDef, leaves: Sequence[Any], static: Any
-                           ) -> NoReturn:
+    def raise_bad_argument(self, in_tree: TreeDef, leaves: Sequence[Any], static: Any) -> NoReturn:
         check_values(leaves)
         super().raise_bad_argument(in_tree, leaves, static)
 
-    def trace_unhashable(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any
-                         ) -> TracedCall:
+    def trace_unhashable(self, in_tree: TreeDef, avals: tuple[Any, ...], static: Any) -> TracedCall:
         return self.trace_anew(in_tree, avals, static)
 
 

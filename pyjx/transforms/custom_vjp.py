@@ -216,9 +216,8 @@ class custom_vjp(CustomFunction[R]):
         self.with_logs = self.with_accums = False
 
     def defvjp_with_logs(self, fwd: Callable[..., tuple[R, Any]],
-                         bwd: Callable[..., tuple[Cotangents, Any]],
-                         symbolic_zeros: bool = False, optimize_remat: bool = False,
-                         generic_batching: bool = False) -> None:
+                         bwd: Callable[..., tuple[Cotangents, Any]], symbolic_zeros: bool = False,
+                         optimize_remat: bool = False, generic_batching: bool = False) -> None:
         """As `defvjp`, where `bwd` returns a pair: the cotangents, and a dict of named pytrees that
         it logs, or None.
 
@@ -397,9 +396,8 @@ class _FlatFwd:
                 f"structure:\n    {fun.out_tree}")
         return residuals, residual_tree, outs
 
-    def _run_twice(self, rules: RematRules, primals: Sequence[Any],
-                   nonzero: Sequence[bool], recorded: bool
-                   ) -> tuple[list[Any], TreeDef, list[Any]]:
+    def _run_twice(self, rules: RematRules, primals: Sequence[Any], nonzero: Sequence[bool],
+                   recorded: bool) -> tuple[list[Any], TreeDef, list[Any]]:
         """As `_run`, by the rules for rematerialization: output of the first, residuals of the
         second."""
         saved_tree: Any = None

@@ -63,11 +63,9 @@ _VALUE_AND_GRAD_DOC = (
     "arguments at positions {argnums}.")
 
 
-def grad(
-    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
-    memory_budget: str | float | None = None,
-) -> Callable[P, Any]:
+def grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+         holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
+         memory_budget: str | float | None = None) -> Callable[P, Any]:
     """A function that computes the gradient of a scalar function.
 
     Args:
@@ -109,11 +107,10 @@ def grad(
     return _within(memory_budget, wraps(fun, grad_f, _GRAD_DOC.format(argnums=argnums)))
 
 
-def value_and_grad(
-    fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-    holomorphic: bool = False, allow_int: bool = False, reduce_axes: Sequence[Any] = (),
-    memory_budget: str | float | None = None,
-) -> Callable[P, tuple[R, Any]]:
+def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False,
+                   reduce_axes: Sequence[Any] = (), memory_budget: str | float | None = None
+                  ) -> Callable[P, tuple[R, Any]]:
     """A function that computes both a scalar function and its gradient.
 
     Arguments and errors are those of `grad`.
@@ -137,10 +134,9 @@ def _within(memory_budget: str | float | None, fun: Callable[..., Any]) -> Calla
 
 
 @guard
-def _value_and_grad(
-    name: str, fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool,
-    holomorphic: bool, allow_int: bool, reduce_axes: Sequence[Any],
-) -> Callable[..., Any]:
+def _value_and_grad(name: str, fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool,
+                    holomorphic: bool, allow_int: bool, reduce_axes: Sequence[Any]
+                   ) -> Callable[..., Any]:
     if reduce_axes:
         raise NotImplementedError(f"reduce_axes argument to {name} is deprecated")
     check_callable(fun)
@@ -440,8 +436,7 @@ def hessian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bo
 # -- basis vectors ---------------------------------------------------------------------------------
 
 
-def _basis(leaves: Sequence[Any], type_of: Callable[[Any], Any] = lambda aval: aval
-           ) -> list[Any]:
+def _basis(leaves: Sequence[Any], type_of: Callable[[Any], Any] = lambda aval: aval) -> list[Any]:
     """For each leaf an array of shape (n, *shape): together the n unit vectors of the whole."""
     avals = [type_of(get_aval(x)) for x in leaves]
     n = sum([a.size for a in avals])

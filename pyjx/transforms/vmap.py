@@ -134,10 +134,9 @@ _DOC = ("Vectorized version of {fun}. Takes similar arguments as {fun} but with 
 _MOST_TREES = 8  # whose axes a function knows: they hold what the arguments close over
 
 
-def vmap(
-    fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: AxisName = None,
-    axis_size: int | None = None, spmd_axis_name: Any = None, sum_match: bool = False,
-) -> Callable[P, R]:
+def vmap(fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: AxisName = None,
+         axis_size: int | None = None, spmd_axis_name: Any = None, sum_match: bool = False
+        ) -> Callable[P, R]:
     """A function that maps `fun` over axes of its arguments, as one vectorized computation.
 
     Args:
@@ -257,10 +256,9 @@ def _kwargs_hint(kwargs: dict[str, Any]) -> str:
         "or bind unmapped keyword arguments with functools.partial before applying vmap.")
 
 
-def mapped_size(
-    name: str, fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[Any],
-    args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None = None,
-) -> tuple[int, list[Any]]:
+def mapped_size(name: str, fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[Any],
+                args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None = None
+               ) -> tuple[int, list[Any]]:
     """The length of the axes over which the function `name` maps `fun`, and the positions of those
     of arrays from the front.
 
@@ -435,10 +433,9 @@ def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis, tree: TreeDef, i: 
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def _raise_rank(
-    name: str, fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[int | None],
-    args: tuple[Any, ...], kwargs: dict[str, Any], i: int,
-) -> NoReturn:
+def _raise_rank(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
+                in_dims: Sequence[int | None], args: tuple[Any, ...], kwargs: dict[str, Any], i: int
+               ) -> NoReturn:
     """Say that the leaf `i` has no such axis to be mapped."""
     leaf, axis, shape = _leaf_names(fun, args, kwargs)[i], in_dims[i], _shape(leaves[i])
     if type(axis) is not int:
@@ -463,10 +460,9 @@ def _raise_batched(out_tree: TreeDef, i: int, dim: int, axis_name: AxisName) -> 
                      f"output was batched on axis {dim}")
 
 
-def _raise_sizes(
-    name: str, fun: Callable[..., Any], leaves: Sequence[Any], in_dims: Sequence[int | None],
-    args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None,
-) -> NoReturn:
+def _raise_sizes(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
+                 in_dims: Sequence[int | None], args: tuple[Any, ...], kwargs: dict[str, Any],
+                 axis_size: int | None) -> NoReturn:
     """Say which arguments have which length: first the most frequent one."""
     places: dict[int, list[str]] = {}
     names = _leaf_names(fun, args, kwargs)

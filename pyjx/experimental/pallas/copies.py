@@ -417,9 +417,8 @@ def sync_copy(src_ref: AnyRef, dst_ref: AnyRef, *, add: bool = False) -> None:
     run_scoped(body, SemaphoreType.DMA)
 
 
-def make_async_remote_copy(src_ref: RefLike, dst_ref: RefLike, send_sem: RefLike,
-                           recv_sem: RefLike, device_id: DeviceId,
-                           device_id_type: DeviceIdType | None = None) -> Copy:
+def make_async_remote_copy(src_ref: RefLike, dst_ref: RefLike, send_sem: RefLike, recv_sem: RefLike,
+                           device_id: DeviceId, device_id_type: DeviceIdType | None = None) -> Copy:
     """A copy to another device of the mesh, not begun. The kernel runs in `jax.shard_map` over all
     axes; where it is interpreted all devices start it, those that have nothing to send to
     themselves.

@@ -109,8 +109,7 @@ def loop(lower: ArrayLike, upper: ArrayLike, *, init_carry: _Carry | None = None
 
 
 def run_scoped(f: Callable[..., _Result], *types: object, collective_axes: object = (),
-               **kw_types: object
-               ) -> _Result:
+               **kw_types: object) -> _Result:
     """`f` on references to new scratch space and semaphores, which are gone behind it.
 
     Args:

@@ -326,14 +326,13 @@ pallas_call_p = register(Primitive(
 # -- the function ----------------------------------------------------------------------------------
 
 
-def pallas_call(
-    kernel: Callable[..., None], out_shape: Any, *, grid_spec: GridSpec | None = None,
-    grid: Grid = (), in_specs: object = no_block_spec, out_specs: object = no_block_spec,
-    scratch_shapes: object = (), input_output_aliases: Mapping[int, int] = {},
-    debug: bool = False, interpret: object = False, name: str | None = None,
-    compiler_params: object = None, cost_estimate: CostEstimate | None = None,
-    metadata: dict[str, str] | None = None,
-) -> Callable[..., Any]:
+def pallas_call(kernel: Callable[..., None], out_shape: Any, *, grid_spec: GridSpec | None = None,
+                grid: Grid = (), in_specs: object = no_block_spec,
+                out_specs: object = no_block_spec, scratch_shapes: object = (),
+                input_output_aliases: Mapping[int, int] = {}, debug: bool = False,
+                interpret: object = False, name: str | None = None, compiler_params: object = None,
+                cost_estimate: CostEstimate | None = None, metadata: dict[str, str] | None = None
+               ) -> Callable[..., Any]:
     """The function that runs a kernel for each program of a grid.
 
     The kernel gets a reference to a block of each argument, then of each result, then to scratch

@@ -175,9 +175,8 @@ def _normal(rng: np.random.RandomState) -> Callable[[Sequence[int], Any], Any]:
 
 
 def rand_sparse(rng: np.random.RandomState, nse: float = 0.5,
-                post: Callable[[Any], Any] = lambda x: x,
-                rand_method: Callable[..., Any] = _normal
-                ) -> Callable[[Sequence[int], Any], Any]:
+                post: Callable[[Any], Any] = lambda x: x, rand_method: Callable[..., Any] = _normal
+               ) -> Callable[[Sequence[int], Any], Any]:
     """A maker of dense arrays most of whose elements are zero.
 
     Args:

@@ -61,8 +61,7 @@ def _spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLik
         vmap_method="sequential")
 
 
-def _spsolve_jvp(primals: list[Array], tangents: list[Any], **params: Any
-                 ) -> tuple[Any, Tangent]:
+def _spsolve_jvp(primals: list[Array], tangents: list[Any], **params: Any) -> tuple[Any, Tangent]:
     # A dx = db - dA x
     data, indices, indptr, b = primals
     change, _, _, db = tangents

@@ -424,8 +424,7 @@ def _jvp(primals: Values, tangents: Values, *, full_matrices: bool, compute_uv: 
     return [s, u, vh], [ds, *_vector_tangents(s, u, vh, inner, dx)]
 
 
-def _vector_tangents(s: Value, u: Value, vh: Value, inner: Value, dx: Value
-                     ) -> tuple[Value, Value]:
+def _vector_tangents(s: Value, u: Value, vh: Value, inner: Value, dx: Value) -> tuple[Value, Value]:
     dtype = get_aval(u).dtype
     shape = get_aval(inner).shape
     m, n = get_aval(dx).shape[-2:]

@@ -482,8 +482,7 @@ def _shrink(how: How, blocks: Blocks | None, top: Array, total: Array) -> Array:
     return jnp.where(top > how.mask_value / 2, 1 / total, 0.0)
 
 
-def _where_visible(how: How, seen: Any, last_query: Array, first_key: Array
-                   ) -> Callable[..., None]:
+def _where_visible(how: How, seen: Any, last_query: Array, first_key: Array) -> Callable[..., None]:
     """Run the decorated function if any of the queries sees any of the keys."""
     if seen is not None:
         return when(seen > 0)

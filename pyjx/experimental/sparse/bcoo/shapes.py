@@ -597,8 +597,7 @@ def _dynamic_slice(mat: BCOO, starts: list[Any], *, sizes: tuple[int, ...]) -> A
 
 def bcoo_gather(operand: BCOO, start_indices: Any, dimension_numbers: lax.GatherDimensionNumbers,
                 slice_sizes: Sequence[int], *, unique_indices: bool = False,
-                indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None
-                ) -> BCOO:
+                indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None) -> BCOO:
     """Slices of the array, as `lax.gather` gives them.
 
     Args:
