@@ -314,8 +314,7 @@ glorot_uniform = xavier_uniform = _scaling(
 glorot_normal = xavier_normal = _scaling(
     "glorot_normal", "Truncated normal, variance 2 / (fan_in + fan_out).", 1.0, "fan_avg",
     "truncated_normal")
-lecun_uniform = _scaling(
-    "lecun_uniform", "Uniform, variance 1 / fan_in.", 1.0, "fan_in", "uniform")
+lecun_uniform = _scaling("lecun_uniform", "Uniform, variance 1 / fan_in.", 1.0, "fan_in", "uniform")
 lecun_normal = _scaling(
     "lecun_normal", "Truncated normal, variance 1 / fan_in.", 1.0, "fan_in", "truncated_normal")
 he_uniform = kaiming_uniform = _scaling(

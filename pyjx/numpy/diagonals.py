@@ -464,8 +464,7 @@ def _zero_of(v: ArrayLike) -> Any:
 
 # Tangents are spread, so cotangents are read on the diagonal alone.
 _selected_by_diagonal = custom_jvp(_selected, nondiff_argnums=(1,))
-_selected_by_diagonal.defjvp(
-    lambda k, v, dv: (_selected_by_diagonal(*v, k), _spread(dv[0], k)))
+_selected_by_diagonal.defjvp(lambda k, v, dv: (_selected_by_diagonal(*v, k), _spread(dv[0], k)))
 
 
 def diag(v: ArrayLike, k: int = 0) -> Array:

@@ -34,8 +34,7 @@ _allowed: dict[str, tuple[str, ...]] = {
 
 def _pairs(what: str, value: Any, ndim: int) -> Any:
     """A (before, after) pair for each axis, from one of the short forms."""
-    nested = [list(p) if _is_sequence(p) else p
-              for p in value] if _is_sequence(value) else value
+    nested = [list(p) if _is_sequence(p) else p for p in value] if _is_sequence(value) else value
     shape: tuple[int, ...] = ()
     if isinstance(nested, list):
         inner = [len(p) for p in nested if isinstance(p, list)]

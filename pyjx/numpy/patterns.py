@@ -240,15 +240,13 @@ def _parse_integer(shape: tuple[int, ...], items: tuple[Any, ...], item: object,
         raise TypeError(
             "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
             "`arr[array(seq)]` instead of `arr[seq]`. See "
-            "https://github.com/jax-ml/jax/issues/4564 for more information."
-        )
+            "https://github.com/jax-ml/jax/issues/4564 for more information.")
     if isinstance(item, str):
         raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
     if not hasattr(item, "__index__") and not isinstance(item, SymbolicDim):
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
-            f"boolean arrays are valid indices. Got {item}"
-        )
+            f"boolean arrays are valid indices. Got {item}")
     if axis >= len(shape):
         _raise_too_many(shape, items)
     value = index(item)
@@ -448,13 +446,11 @@ def make_plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[An
         elif type(entry) is Slice and entry.step < 0:
             value = offset(value, scalar_constant(1 - entry.size, dtype), dtype)
         components.append(_along(as_index(value, dtype), batch_shape, dims))
-    return Plan(
-        indices=_stack_last(components, batch_shape, dtype),
-        indexed=tuple([i for i, e in enumerate(pattern) if e != FULL]),
-        collapsed=tuple(layout.collapsed), slice_sizes=tuple(layout.sizes),
-        offset_dims=tuple(layout.offset_dims), shape=tuple(layout.shape),
-        reversed_dims=tuple(layout.reversed_dims), single=not batch_dims,
-    )
+    return Plan(indices=_stack_last(components, batch_shape, dtype),
+                indexed=tuple([i for i, e in enumerate(pattern) if e != FULL]),
+                collapsed=tuple(layout.collapsed), slice_sizes=tuple(layout.sizes),
+                offset_dims=tuple(layout.offset_dims), shape=tuple(layout.shape),
+                reversed_dims=tuple(layout.reversed_dims), single=not batch_dims)
 
 
 def _steps(entry: Slice, dtype: DTypeLike) -> Any:

@@ -84,8 +84,7 @@ def check_where(name: str, where: ArrayLike | None) -> Any:
     (where,) = operands(name, where)
     dtype = get_aval(where).dtype
     if dtype != np.bool_:
-        raise ValueError(f"jnp.{name}: where must be None or a boolean array; got "
-                         f"where.{dtype=}.")
+        raise ValueError(f"jnp.{name}: where must be None or a boolean array; got where.{dtype=}.")
     return where
 
 
@@ -349,9 +348,8 @@ def ptp(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
     """
     no_out("ptp", out)
     a = numbers("ptp", a)
-    return lax.sub(
-        _extremum("max", largest, lowest, lax.max, a, axis, None, keepdims, None, None),
-        _extremum("min", _least, highest, lax.min, a, axis, None, keepdims, None, None))
+    return lax.sub(_extremum("max", largest, lowest, lax.max, a, axis, None, keepdims, None, None),
+                   _extremum("min", _least, highest, lax.min, a, axis, None, keepdims, None, None))
 
 
 # -- logic and counts ------------------------------------------------------------------------------
