@@ -60,8 +60,7 @@ FAMILIES = {
     "pyjx.runtime.array": "Array Shard",
     "pyjx.runtime.array_parts": (
         "make_array_from_callback make_array_from_process_local_data "
-        "make_array_from_single_device_arrays"
-    ),
+        "make_array_from_single_device_arrays"),
     "pyjx.runtime.backends":
         "Device default_backend device_count devices host_count=process_count "
         "host_id=process_index host_ids=process_indices local_device_count local_devices "
@@ -101,28 +100,24 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.engine.residuals": "Offloadable Recompute Saveable",
         "pyjx.transforms.checkpointing": (
             "checkpoint checkpoint_name checkpoint_name_fwd checkpoint_policies "
-            "print_saved_residuals remat"
-        ),
+            "print_saved_residuals remat"),
     }),
     "core": ("", {  # a package that has a file, but stands below some of the modules here
         "pyjx.compat.interpreters": "Trace",
         "pyjx.core.avals": (
             "AbstractToken AbstractValue ShapedArray abstract_token get_aval "
-            "pytype_aval_mappings=aval_makers valid_jaxtype=is_valid_value"
-        ),
+            "pytype_aval_mappings=aval_makers valid_jaxtype=is_valid_value"),
         "pyjx.core.check": "check_jaxpr",
         "pyjx.compat.contexts": (
             "find_top_trace get_opaque_trace_state nonempty_axis_env_DO_NOT_USE trace_ctx "
             "unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE "
-            "unsafe_get_axis_names_DO_NOT_USE"
-        ),
+            "unsafe_get_axis_names_DO_NOT_USE"),
         "pyjx.core.integers": "max_dim min_dim",
         "pyjx.core.dtypes": "primal_dtype_to_tangent_dtype=tangent_dtype",
         "pyjx.core.effects": "Effect Effects NamedAxisEffect no_effects",
         "pyjx.core.jaxpr": (
             "Atom ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal ParamDict Var "
-            "jaxprs_in_params new_jaxpr_eqn"
-        ),
+            "jaxprs_in_params new_jaxpr_eqn"),
         "pyjx.compat.open_primitives": "CallPrimitive",
         "pyjx.core.primitive": "Primitive",
         "pyjx.core.printer": "JaxprPpContext JaxprPpSettings",
@@ -130,14 +125,12 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.core.scalars": "literalable_types=literal_types",
         "pyjx.core.trace": (
             "Tracer concrete_or_error ensure_compile_time_eval "
-            "eval_context=ensure_compile_time_eval is_concrete"
-        ),
+            "eval_context=ensure_compile_time_eval is_concrete"),
         "pyjx.errors": "JaxprTypeError InconclusiveDimensionOperation",
     }),
     "custom_derivatives": ("Functions with derivatives of the user's, and what their rules use.", {
         "pyjx.engine.custom_derivative_calls": (
-            "SymbolicZero custom_jvp_call_p custom_vjp_call_p zero_from_primal"
-        ),
+            "SymbolicZero custom_jvp_call_p custom_vjp_call_p zero_from_primal"),
         "pyjx.engine.remat_calls": "remat_opt_p",
         "pyjx.transforms.custom_gradient": "closure_convert custom_gradient linear_call",
         "pyjx.transforms.custom_jvp": "custom_jvp",
@@ -146,8 +139,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "dtypes": ("Functions and classes of element types.", {
         "pyjx.core.dtypes": (
             "TypePromotionError bfloat16 canonicalize_dtype extended finfo float0 iinfo issubdtype "
-            "itemsize_bits prng_key result_type scalar_type_of"
-        ),
+            "itemsize_bits prng_key result_type scalar_type_of"),
     }),
     "memory": ("The memories that an array may lie in.", {
         "pyjx.core.places": "Space",
@@ -159,8 +151,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.runtime.meshes": "get_abstract_mesh get_mesh set_mesh use_abstract_mesh",
         "pyjx.runtime.resharding": "auto_axes explicit_axes reshard",
         "pyjx.runtime.sharding": (
-            "NamedSharding Sharding SingleDeviceSharding make_single_device_sharding"
-        ),
+            "NamedSharding Sharding SingleDeviceSharding make_single_device_sharding"),
     }),
     "stages": ("The stages of a jitted function: traced, lowered, compiled.", {
         "pyjx.jaxlib_api": "Wrapped=PjitFunction",
@@ -173,8 +164,7 @@ SUBMODULES = views(__name__, MODULES) + (
     " api_util collect_profile custom_batching debug distributed dlpack errors "
     "example_libraries experimental export extend ffi flatten_util image inspect interpreters lax "
     "lib monitoring nn numpy ops profiler random ref scipy test_util tools tree tree_util version "
-    "viewer"
-)
+    "viewer")
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)
 

@@ -221,8 +221,7 @@ dynamic_shapes = State("jax_dynamic_shapes", ("off", "auto"), "off",
 # Random numbers.
 default_prng_impl = State("jax_default_prng_impl", _PRNG_IMPLS, "threefry2x32", traced=True,
                           help="Generator of keys that name none.")
-enable_custom_prng = _off("jax_enable_custom_prng", traced=True,
-                          help="PRNGKey returns typed keys.")
+enable_custom_prng = _off("jax_enable_custom_prng", traced=True, help="PRNGKey returns typed keys.")
 legacy_prng_key = State("jax_legacy_prng_key", ("allow", "warn", "error"), "allow",
                         help="What passing a raw uint32 key does.")
 threefry_partitionable = _on("jax_threefry_partitionable", traced=True,

@@ -7,13 +7,11 @@ from pyjx.lazy import attach, views
 MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "colocated_python": ("Python functions and objects on the hosts of devices.", {
         "pyjx.experimental.colocated": (
-            "colocated_cpu_devices colocated_python colocated_python_class"
-        ),
+            "colocated_cpu_devices colocated_python colocated_python_class"),
     }),
     "colocated_python.api": ("What users of functions beside devices call.", {
         "pyjx.experimental.colocated": (
-            "colocated_cpu_devices colocated_python colocated_python_class"
-        ),
+            "colocated_cpu_devices colocated_python colocated_python_class"),
     }),
     "colocated_python.func": ("Functions beside devices, which are those of this process.", {
         "pyjx.experimental.colocated": "colocated_cpu_devices colocated_python",
@@ -46,11 +44,9 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "hijax": ("Types of a library's own: values made of arrays, with operations of their own.", {
         "pyjx.compat.hi_primitives": (
             "HiPrim HiPrimitive RefAccum VJPHiPrimitive bdims_at_front jvp_from_lin "
-            "linearize_from_jvp unmap_avals vjp_from_jvp vjp_from_lin vmap_rule"
-        ),
+            "linearize_from_jvp unmap_avals vjp_from_jvp vjp_from_lin vmap_rule"),
         "pyjx.compat.hi_types": (
-            "AvalMutableQDD AvalQDD HiType MutableHiType register_hitype"
-        ),
+            "AvalMutableQDD AvalQDD HiType MutableHiType register_hitype"),
         "pyjx.compat.lowering_rules": "control_flow_allowed_effects",
         "pyjx.compat.values": "aval_method aval_property",
         "pyjx.compat.rule_tables": "instantiate_zeros",
@@ -91,14 +87,12 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.experimental.source_maps": (
             "MappingsGenerator Pass SourceMap SourceMapDump all_passes canonicalize_filename "
             "compile_with_env create_mlir_sourcemap filter_passes generate_sourcemaps "
-            "register_pass"
-        ),
+            "register_pass"),
     }),
     "source_mapper.common": ("Stages of compilation whose texts have source maps.", {
         "pyjx.experimental.source_maps": (
             "CompileFn GenerateDumpFn Pass SourceMapDump all_passes compile_with_env "
-            "filter_passes register_pass"
-        ),
+            "filter_passes register_pass"),
     }),
     "source_mapper.generate_map": ("Source maps of a function at stages of its compilation.", {
         "pyjx.experimental.source_maps": "generate_sourcemaps",
@@ -115,8 +109,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "xla_metadata": ("Telling XLA something of operations, such as what to fuse.", {
         "pyjx.experimental.annotated_calls": (
-            "fuse_limit must_fuse_call set_xla_metadata xla_metadata_call xla_metadata_call2"
-        ),
+            "fuse_limit must_fuse_call set_xla_metadata xla_metadata_call xla_metadata_call2"),
     }),
 }
 
@@ -129,7 +122,6 @@ FAMILIES: dict[str, str] = {
 SUBMODULES = views(__name__, MODULES) + (
     " array_serialization buffer_callback checkify custom_partitioning jax2tf jet key_reuse "
     "mesh_utils mosaic multihost_utils ode pallas rnn roofline serialize_executable sparse thunky "
-    "topologies"
-)
+    "topologies")
 
 __getattr__, __dir__, __all__ = attach(__name__, FAMILIES, SUBMODULES)

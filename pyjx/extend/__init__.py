@@ -12,8 +12,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.runtime.jit": "clear_in_memory_compilation_cache=clear_caches",
         "pyjx.compat.devices": (
             "backend_xla_version backends clear_backends get_backend get_compile_options "
-            "register_backend_cache register_backend_factory"
-        ),
+            "register_backend_cache register_backend_factory"),
     }),
     "core": ("Programs and primitives.", {
         "pyjx.core.avals": "AbstractToken Token get_aval is_valid_value",
@@ -21,30 +20,25 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.compat.contexts": (
             "TraceTag find_top_trace get_opaque_trace_state nonempty_axis_env_DO_NOT_USE "
             "set_current_trace take_current_trace unsafe_am_i_under_a_jit_DO_NOT_USE "
-            "unsafe_am_i_under_a_vmap_DO_NOT_USE unsafe_get_axis_names_DO_NOT_USE"
-        ),
+            "unsafe_am_i_under_a_vmap_DO_NOT_USE unsafe_get_axis_names_DO_NOT_USE"),
         "pyjx.core.effects": "Effect Effects no_effects",
         "pyjx.core.jaxpr": (
             "ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal Var jaxprs_in_params "
-            "new_jaxpr_eqn subjaxprs"
-        ),
+            "new_jaxpr_eqn subjaxprs"),
         "pyjx.core.evaluation": "jaxpr_as_fun",
         "pyjx.core.trace": "concrete_or_error",
         "pyjx.compat.open_primitives": (
             "CallPrimitive Primitive call_impl create_call_primitive eval_jaxpr_transpose "
-            "register_call_primitive_rules"
-        ),
+            "register_call_primitive_rules"),
         "pyjx.compat.values": (
             "array_types gensym mapped_aval primal_dtype_to_tangent_dtype unmapped_aval "
-            "valid_jaxtype"
-        ),
+            "valid_jaxtype"),
         "pyjx.errors": "InconclusiveDimensionOperation JaxprTypeError",
     }),
     "core.primitives": ("Primitives that libraries look for in programs.", {
         "pyjx.compat.open_primitives": (
             "call_p closed_call_p create_call_primitive empty2_p eval_jaxpr_transpose "
-            "register_call_primitive_rules xla_pmap_p"
-        ),
+            "register_call_primitive_rules xla_pmap_p"),
         "pyjx.engine.calls": "jit_p",
         "pyjx.engine.primitives": "name_p",
         "pyjx.engine.custom_derivative_calls": "custom_jvp_call_p custom_lin_p custom_vjp_call_p",
@@ -72,12 +66,10 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
             "select_and_scatter_add_p select_and_scatter_p select_n_p sharding_constraint_p "
             "shift_left_p shift_right_arithmetic_p shift_right_logical_p sign_p sin_p sinh_p "
             "slice_p sort_p sqrt_p square_p squeeze_p stop_gradient_p sub_p tan_p tanh_p top_k_p "
-            "transpose_p while_p xor_p zeta_p"
-        ),
+            "transpose_p while_p xor_p zeta_p"),
         "pyjx.lax.linalg": (
             "cholesky_p eig_p eigh_p hessenberg_p householder_product_p lu_p qr_p schur_p svd_p "
-            "triangular_solve_p tridiagonal_p tridiagonal_solve_p"
-        ),
+            "triangular_solve_p tridiagonal_p tridiagonal_solve_p"),
         "pyjx.lax.random_bits": "threefry2x32_p",
         "pyjx.random.gamma_samplers": "random_gamma_p",
         "pyjx.random.keys": "random_bits_p random_fold_in_p random_seed_p random_split_p",
@@ -92,8 +84,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "mlir": ("The bindings of MLIR, and what jaxlib does with modules.", {
         "pyjx.extend.bindings": (
             "deserialize_portable_artifact hlo_to_stablehlo ir lower_with_sharding_in_types "
-            "passmanager refine_polymorphic_shapes serialize_portable_artifact"
-        ),
+            "passmanager refine_polymorphic_shapes serialize_portable_artifact"),
     }),
     "mlir.dialects": ("The dialects of MLIR that jaxlib has bindings for.", {
         "pyjx.extend.bindings": " ".join([
@@ -105,8 +96,7 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
     "sharding": ("Shardings as XLA writes them.", {
         "pyjx.extend.bindings": (
             "get_hlo_sharding_from_serialized_proto get_op_sharding_from_serialized_proto "
-            "get_serialized_proto_from_hlo_sharding"
-        ),
+            "get_serialized_proto_from_hlo_sharding"),
         "pyjx.jaxlib_api": "GSPMDSharding",
     }),
 }
