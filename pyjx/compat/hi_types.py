@@ -13,6 +13,7 @@ from pyjx.compat.hi_primitives import HiPrim
 from pyjx.compat.values import aval_method, let_tracers_ask
 from pyjx.core.avals import AbstractValue, own_makers
 from pyjx.core.meshes import AbstractMesh, Mesh
+from pyjx.core.records import of_field
 from pyjx.core.specs import HiPspec
 from pyjx.engine.own_types import made_of, part_types, parts_of
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
@@ -159,9 +160,7 @@ class AvalQDD:
         self.aval = aval
         self.qdd = qdd
 
-    @property
-    def is_high(self) -> bool:
-        return self.aval.is_high  # type: ignore[no-any-return]
+    is_high: bool = of_field("aval.is_high")
 
     def is_writer(self) -> bool:
         """Whether the value may be written."""

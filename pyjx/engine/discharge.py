@@ -20,7 +20,7 @@ from pyjx.core.effects import accumulates, has_own_refs, has_state, reads, write
 from pyjx.core.evaluation import bind_eqn, map_jaxprs, walk
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive, Rule, register
-from pyjx.core.records import Record
+from pyjx.core.records import Record, of_field
 from pyjx.core.references import is_ref
 from pyjx.core.trace import state, trace_to_jaxpr
 from pyjx.engine.primitives import cast
@@ -97,9 +97,7 @@ class RefBox(Box):
         Box.__init__(self, None)
         self.ref = ref
 
-    @property
-    def aval(self) -> AbstractRef:
-        return self.ref.aval  # type: ignore[no-any-return]
+    aval: AbstractRef = of_field("ref.aval")
 
     @property
     def value(self) -> Any:

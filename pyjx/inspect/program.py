@@ -20,6 +20,7 @@ from pyjx import configuration, jaxlib_api
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import shown_path, user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, subjaxprs
+from pyjx.core.records import of_field
 from pyjx.inspect import figures
 from pyjx.inspect.comparison import with_user_names
 from pyjx.inspect.figures import PassTime, watched
@@ -473,9 +474,7 @@ class TracedProgram(Program):
         self.mesh = mesh
         self.given = given
 
-    @property
-    def jaxpr(self) -> ClosedJaxpr:
-        return self.traced.jaxpr  # type: ignore[no-any-return]
+    jaxpr: ClosedJaxpr = of_field("traced.jaxpr")
 
     @property
     def is_symbolic(self) -> bool:

@@ -21,7 +21,7 @@ from pyjx.core.bounded import kept
 from pyjx.core.integers import as_bool
 from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive
-from pyjx.core.records import Record
+from pyjx.core.records import Record, of_field
 from pyjx.core.references import METHODS, Ref, Undivided, is_ref
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -277,13 +277,8 @@ class TransformedRef(Undivided):
         """That of a reference to what is seen."""
         return ref_views.part_type(get_aval(self.ref), *_flat(self.transforms))  # type: ignore[arg-type]
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.type.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.type.dtype
+    shape: tuple[int, ...] = of_field("type.shape")
+    dtype: Any = of_field("type.dtype")
 
     @property
     def memory_space(self) -> Any:
@@ -294,9 +289,7 @@ class TransformedRef(Undivided):
     def ndim(self) -> int:
         return len(self.shape)
 
-    @property
-    def size(self) -> int:
-        return self.type.size
+    size: int = of_field("type.size")
 
     @property
     def is_dynamic_size(self) -> bool:

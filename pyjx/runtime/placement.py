@@ -18,7 +18,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Layout
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.places import are_elsewhere
-from pyjx.core.records import Record
+from pyjx.core.records import Record, of_field
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.moves import reshard_p
 from pyjx.interning import Interned
@@ -235,9 +235,7 @@ class Described:
         self.sharding = sharding
         self.layout = layout
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
+    shape: tuple[int, ...] = of_field("aval.shape")
 
 
 def committed_sharding(x: Any) -> Any:

@@ -13,7 +13,7 @@ from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.options import parted
 from pyjx.core.passes.literals import shown
-from pyjx.core.records import Alike
+from pyjx.core.records import Alike, of_field
 from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer
 from pyjx.engine.functions import source_of
@@ -58,13 +58,8 @@ class ArgInfo(Alike):
         self._aval = _aval
         self.donated = donated
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._aval.shape  # type: ignore[no-any-return]
-
-    @property
-    def dtype(self) -> Any:
-        return self._aval.dtype
+    shape: tuple[int, ...] = of_field("_aval.shape")
+    dtype: Any = of_field("_aval.dtype")
 
     def __repr__(self) -> str:
         return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
@@ -80,13 +75,8 @@ class _Stage:
         self._traced = traced
         self._given = given
 
-    @property
-    def in_tree(self) -> Any:
-        return self._traced.in_tree
-
-    @property
-    def out_tree(self) -> Any:
-        return self._traced.out_tree
+    in_tree: Any = of_field("_traced.in_tree")
+    out_tree: Any = of_field("_traced.out_tree")
 
     @property
     def in_avals(self) -> Any:
@@ -122,9 +112,7 @@ class Traced(_Stage):
     def jaxpr(self) -> Any:
         return shown(self._traced.closed)
 
-    @property
-    def fun_name(self) -> str:
-        return self._spec.name
+    fun_name: str = of_field("_spec.name")
 
     @property
     def out_avals(self) -> Any:
@@ -134,9 +122,7 @@ class Traced(_Stage):
     def lojax(self) -> Traced:
         return self
 
-    @property
-    def effects(self) -> Any:
-        return self._traced.closed.effects
+    effects: Any = of_field("_traced.closed.effects")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function computes, by its jaxpr, of arguments in the place of those that it was

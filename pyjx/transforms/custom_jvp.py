@@ -12,6 +12,7 @@ from pyjx.core.avals import get_aval, is_ref_type, is_valid_value
 from pyjx.core.integers import as_ints
 from pyjx.core.prefixes import two_structures
 from pyjx.core.primitive import Primitive
+from pyjx.core.records import of_field
 from pyjx.core.source_info import at_own_lines
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.batching import bind_function
@@ -182,9 +183,7 @@ class CustomFun(FlatFun):
         self.static = static
         self.out_avals: list[Any] = []
 
-    @property
-    def __name__(self) -> str:
-        return self.owner.__name__
+    __name__: str = of_field("owner.__name__")
 
     def check(self, outs: list[Any]) -> None:
         super().check(outs)

@@ -15,7 +15,7 @@ from pyjx.core.avals import (
     is_valid_value,
 )
 from pyjx.core.prefixes import two_structures
-from pyjx.core.records import Record
+from pyjx.core.records import Record, of_field
 from pyjx.core.references import is_ref, shared
 from pyjx.core.source_info import at_own_lines
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -332,9 +332,7 @@ class _FlatFwd:
     def __init__(self, fun: CustomFun) -> None:
         self.fun = fun
 
-    @property
-    def owner(self) -> custom_vjp:
-        return self.fun.owner  # type: ignore[return-value]
+    owner: custom_vjp = of_field("fun.owner")
 
     @property
     def __name__(self) -> str:

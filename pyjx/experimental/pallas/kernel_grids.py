@@ -22,7 +22,7 @@ from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.records import Record
+from pyjx.core.records import Record, of_field
 from pyjx.core.references import Ref
 from pyjx.core.specs import NO_AXES, Axes
 from pyjx.core.trace import Tracer, trace_to_jaxpr
@@ -77,13 +77,8 @@ class MemoryRef:
     inner_aval: ShapedArray
     memory_space: object
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.inner_aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.inner_aval.dtype
+    shape = of_field("inner_aval.shape")
+    dtype = of_field("inner_aval.dtype")
 
     def get_ref_aval(self) -> AbstractRef:
         """The type of the reference."""

@@ -15,6 +15,7 @@ import numpy as np
 from pyjx import nn, tree_util
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
+from pyjx.core.records import of_field
 from pyjx.core.trace import Tracer
 from pyjx.experimental.pallas.kernel_calls import interpreted
 from pyjx.experimental.pallas.ops.attention_kernels import (
@@ -70,9 +71,7 @@ class _Joined(Mask):
             raise ValueError("Masks must have the same shape to be joined, got "
                              f"{self.left.shape} and {self.right.shape}.")
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.left.shape
+    shape = of_field("left.shape")
 
 
 class LogicalOr(_Joined):
@@ -95,9 +94,7 @@ class _OfPositions(Mask):
 
     _shape: tuple[int, int]
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._shape
+    shape = of_field("_shape")
 
     def sees(self, q: np.ndarray, k: np.ndarray) -> np.ndarray:
         """Whether queries see keys, of their positions, a column and a row."""
@@ -209,9 +206,7 @@ class NumpyMask(Mask):
             raise ValueError(f"NumpyMask: array must be a matrix of bools, got {self.array.dtype}"
                              f"{list(self.array.shape)}.")
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
+    shape = of_field("array.shape")
 
     def __getitem__(self, index: Any) -> np.ndarray:
         return self.array[index]
