@@ -74,10 +74,7 @@ def _chlo(op: str) -> Emit:
 
 
 def _binary(op: str) -> Emit:
-    def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
-        return b.binary(f"stablehlo.{op}", x, y, out_aval(eqn))
-
-    return emit
+    return lambda b, eqn, x, y: b.binary(f"stablehlo.{op}", x, y, out_aval(eqn))
 
 
 def comparison_kind(aval: ShapedArray, total_order: bool = False) -> str:
