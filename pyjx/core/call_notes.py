@@ -358,8 +358,8 @@ def _tracers(x: Any) -> list[Tracer]:
     return [x] if isinstance(x, Tracer) else []
 
 
-_OF_PYTHON = {"", "None", "Sequence", "Shape", "SupportsIndex", "SymbolicDim", "bool", "complex",
-              "float", "int", "list", "ndarray", "str", "tuple"}
+_OF_PYTHON = {"", "Axes", "Axis", "None", "Sequence", "Shape", "SupportsIndex", "SymbolicDim",
+              "bool", "complex", "float", "int", "list", "ndarray", "str", "tuple"}
 
 
 def _is_for_python(annotation: Any) -> bool:

@@ -532,6 +532,7 @@ def test_arrays_of_numpy_that_are_written_to_are_to_be_of_jax(rows):
     (lambda b: jnp.linalg.eigh(jnp.eye(2), symmetrize_input=b), "symmetrize_input' of eigh"),
     (lambda b: jnp.meshgrid(X[0], X[0], sparse=b), "sparse' of meshgrid"),
     (lambda b: jnp.concatenate([X, X], axis=b), "axis' of concatenate"),
+    (lambda b: jax.nn.standardize(X, axis=b), "axis' of standardize"),
     (lambda b: jnp.append(X, X, axis=b), "axis' of append"),
     (lambda b: jnp.pad(X, (0, b + 1)), "pad_width' of pad"), (lambda b: jnp.eye(b), "N' of eye"),
     (lambda b: lax.top_k(X, b), "k' of top_k"), (lambda b: jax.grad(jnp.sum, b)(X), "argnums' of"),
