@@ -157,10 +157,12 @@ def dot_product_attention(query: Value, key: Value, value: Value, bias: Value | 
     shape = get_aval(query).shape
     query, key, value = (_of_rank_4(x) for x in (query, key, value))
     dtype = get_aval(key).dtype
-    _check("query", query, (None, None, None, None), dtype)
-    b, t, n, h = get_aval(query).shape
-    _check("key", key, (b, None, None, h), dtype)
+    for name, x in (("query", query), ("key", key)):
+        _check(name, x, (None, None, None, None), dtype)
+    b, _, _, h = get_aval(key).shape
     _check("value", value, get_aval(key).shape, dtype)
+    _check("query", query, (b, None, None, h), dtype)
+    _, t, n, _ = get_aval(query).shape
     mask = creation.of_list(mask)
     if mask is not None and get_aval(mask).dtype != np.bool_:
         raise ValueError(f"mask dtype should be bool, but got {dtypes.name(get_aval(mask).dtype)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -231,6 +232,17 @@ def test_bad_attention():
                 attend(q, k, k, **{name: lengths})
         np.testing.assert_array_equal(attend(q, k, k, **{name: [3, 5]}),
                                       attend(q, k, k, **{name: np.array([3, 5])}))
+
+
+@pytest.mark.parametrize(("shapes", "said"), [
+    ([(2, 4, 8), (2, 4, 3, 8), (2, 4, 3, 8)], "query shape should be [2, None, None, 8]: but got"),
+    ([(2, 4, 3, 7), (2, 4, 3, 8), (2, 4, 3, 8)], "query shape should be [2, None, None, 8]: but"),
+    ([(2, 4, 3, 8), (4, 3, 8), (2, 4, 3, 8)], "value shape should be [1, 4, 3, 8]: but got (2, 4"),
+    ([(2, 4, 3, 8), (2, 4, 3, 8), (4, 3, 8)], "value shape should be [2, 4, 3, 8]: but got (1, 4"),
+])
+def test_attention_names_the_operand_that_is_unlike_the_key(shapes, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        jax.nn.dot_product_attention(*map(jnp.ones, shapes))
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
