@@ -39,6 +39,17 @@ def source_of(fun: Callable[..., Any]) -> str:
     return f"{name} at {code.co_filename}:{code.co_firstlineno}" if users else name
 
 
+def of_transformation(fun: Callable[..., Any]) -> str:
+    """As `source_of`, after the transformations that made `fun`: `vmap of loss at file:line`."""
+    while isinstance(fun, partial):
+        fun = fun.func
+    inner, code = getattr(fun, "__wrapped__", None), getattr(fun, "__code__", None)
+    if inner is None or (code is not None and not is_internal(code.co_filename)):
+        return source_of(fun)
+    made = f"{code.co_qualname.partition('.')[0].lstrip('_')} of " if code else ""  # none by jit
+    return made + of_transformation(inner)
+
+
 def check_values(values: Sequence[Any]) -> None:
     """Raise TypeError, or ValueError as `get_aval` does, unless each of `values` can be traced."""
     for x in values:

@@ -21,7 +21,7 @@ from pyjx.core.scalars import scalar_of
 from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
 from pyjx.core.value_texts import in_short, shortened_text
 from pyjx.engine.axes import broadcast_in_dim_p
-from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
+from pyjx.engine.functions import FlatFun, check_values, flatten, of_transformation, source_of
 from pyjx.engine.logs import logging
 from pyjx.engine.moves import lying_as
 from pyjx.engine.primitives import cast, iota_p
@@ -243,18 +243,22 @@ def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef
         cure = "reduce the output to a scalar with output.sum()"
         if aval.size == 1:
             cure = f"extract the scalar with output.reshape(()) or output[0], {cure}"
+        summed = _SUM if " of " in of_transformation(fun) else ""
         raise TypeError("Gradient only defined for scalar-output functions. Output had shape: "
                         f"{aval.shape}. To get the gradient, {cure}, or use jax.jacobian to "
-                        f"differentiate a function with a non-scalar output.{_of(fun)}")
+                        f"differentiate a function with a non-scalar output.{_of(fun)}{summed}")
     check_output_dtype("grad", fun, aval.dtype, holomorphic)
     return aval
+
+
+_SUM = " With f for it, jax.grad(lambda *args: f(*args).sum()) is the gradient of the sum."
 
 
 def _of(fun: Callable[..., Any], cure: str = "") -> str:
     """Which function an output is of, after a cure, which rules of the user's have not."""
     rule = fun.fwd if isinstance(fun, custom_rules.custom_vjp) else None
     if rule is None:
-        return f"{cure} The function is {source_of(fun)}."
+        return f"{cure} The function is {of_transformation(fun)}."
     return (f" That is what {source_of(rule)} gave beside residuals, a rule of {source_of(fun)}: "
             "it must be the output of the function.")
 

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -250,3 +252,22 @@ def test_cotangents_of_calls_have_the_types_they_come_with():
 def test_the_name_of_an_integer_is_found_beside_arguments_that_are_no_pytrees():
     with pytest.raises(TypeError, match=r"requires real- or complex-valued.*The input is x, which"):
         jax.grad(lambda x, k: x * 1.0)(3, {1: 1, "a": 2})
+
+
+def _loss(w):
+    return jnp.sum(w**2)
+
+
+@pytest.mark.parametrize(("f", "name"), [
+    (jax.vmap(_loss), "vmap of _loss at "), (jax.grad(_loss), "grad of _loss at "),
+    (jax.jit(jax.grad(_loss)), "grad of _loss at "), (jax.jacfwd(_loss), "jacfwd of _loss at "),
+    (jax.vmap(jax.grad(_loss)), "vmap of grad of _loss at "),
+    (partial(jax.checkpoint(jax.vmap(_loss))), "checkpoint of vmap of _loss at "),
+])
+def test_what_a_transformation_made_is_not_taken_for_its_function(f, name):
+    w = jnp.ones((2, 3) if "vmap" in name else 3)
+    with pytest.raises(TypeError, match=f"^{SCALAR}") as caught:
+        jax.grad(f)(w)
+    said, cure = str(caught.value).split(" The function is ")[1].split(". With f for it, ")
+    assert said.startswith(name)
+    assert eval(cure.partition(" is the")[0], {"jax": jax, "f": f})(w).shape == w.shape
