@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from inspect import signature
+from inspect import signature, unwrap
 from itertools import islice
 from opcode import opname
 from operator import attrgetter
@@ -136,7 +136,8 @@ def complete(exc: Exception) -> None:
     plain = refusal(message) if type(exc) is TypeError else message
     if below and type(exc) in _SHORTENED:
         plain = shortened_lines(plain)
-    if own and type(exc) is ValueError and (unhashable := _UNHASHABLE.match(message)):
+    if own and type(exc) is ValueError and (unhashable := _UNHASHABLE.match(message)) and (
+            not _calls_users(last)):
         plain = f"unhashable type: {unhashable[2]!r}"
     if plain != message:
         say(exc, message := plain)  # which is told of the user's argument as what Python says
@@ -180,7 +181,8 @@ def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str
         said = said.replace(f"an object of type <class '{kind}'>", "a traced value")
     inner = re.search(r"unhashable type: '(?:\w+\.)*(\w+)'", found.string)
     held = ""
-    if inner and inner[1] != kind.rpartition(".")[2]:  # by what has a hash of its elements'
+    kind = kind.rpartition(".")[2]
+    if inner and inner[1] != kind:  # by what has a hash of its elements'
         held, kind = f"It holds a value of type {inner[1]}. ", inner[1]
     return (f"{said}{shortened_text(without_addresses(value))}.\n{_called(last, value)}{held}"
             f"{hashable(kind)}")
@@ -263,14 +265,21 @@ def _strings(x: Any) -> list[str]:
             if isinstance(y, str) and 2 < len(y) < 40]
 
 
+_TRACED_BY_OTHERS = (
+    "It is traced by a function around this call: let it be static there, too, if that is jit")
+_TRACED = {
+    **dict.fromkeys(["LinearizeTracer", "JVPTracer"], "It is differentiated: differentiate by "
+                    "other arguments (argnums of grad)"),
+    "BatchTracer": "It is mapped by vmap: let in_axes be None for it"}
+
+
 def hashable(kind: str) -> str:
     """What may be static in the place of an object of this type, which cannot be hashed."""
+    left_out = "eave this one out of static_argnums and static_argnames."
     if kind.endswith("Tracer"):
-        return ("It is traced by a function around this call: let it be static there, too, or no "
-                "static argument here.")
+        return f"{_TRACED.get(kind, _TRACED_BY_OTHERS)}, or l{left_out}"
     if "Array" in kind or "ndarray" in kind:
-        return ("Arrays are no static arguments: leave this one out of static_argnums and "
-                "static_argnames.")
+        return f"Arrays are no static arguments: l{left_out}"
     other = _HASHABLE.get(kind, "one of a class with __hash__ and __eq__ (a frozen dataclass)")
     return f"Static arguments are compared from call to call: give {other} in the place of it."
 
@@ -339,6 +348,13 @@ def _is_ours(last: TracebackType) -> bool:
     return str(place).partition(".")[0] in ("pyjx", "jax", "jaxlib")
 
 
+def _calls_users(last: TracebackType) -> bool:
+    """Whether what failed is a call of a jitted function of the user's."""
+    value = value_called(last)[1]
+    code = getattr(unwrap(value), "__code__", None) if callable(value) else None
+    return code is not None and not is_internal(code.co_filename)
+
+
 def _called(last: TracebackType, unhashable: str) -> str:
     """The jitted function that a line calls, its static arguments, and which of them is the one of
     that text, which cannot be hashed; empty if that is unclear."""
@@ -352,8 +368,11 @@ def _called(last: TracebackType, unhashable: str) -> str:
         given = signature(value).bind_partial(*args, **kwargs).arguments
     by = [p for p in static if p in given and (
         given[p] is UNKNOWN or getattr(type(given[p]), "__hash__", None) is None)]
-    by = [p for p in by[1:] and by if repr(given[p]) == unhashable][:1] or by
+    by = [p for p in by[1:] and by if repr(given[p]) == unhashable][:1] or by or (
+        [] if given or static[1:] else [*static])
     argument = " as " * bool(by) + " or ".join(by)
+    if is_internal(last.tb_frame.f_code.co_filename):
+        name = value.__name__
     return f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. "
 
 
@@ -382,6 +401,24 @@ def _as_no_key(exc: Exception, found: re.Match[str], last: TracebackType) -> str
         return None
     name = last.tb_frame.f_locals["name"]  # of the function that checks its key
     return f"{found.string} The key comes first: {name}(key, ...)."
+
+
+def _as_shape(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """The order of a sampler's arguments, where a shape was given as another one."""
+    frame = next(tracebacks_of(exc)).tb_frame
+    code, known = frame.f_code, frame.f_locals
+    n, words = code.co_argcount, found[0].partition(". ")[0].rstrip(".")
+    names = code.co_varnames[:n + code.co_kwonlyargcount]
+    if not str(frame.f_globals.get("__name__")).startswith("pyjx.random.") or "shape" not in names:
+        return None
+    for p, x in [(p, known.get(p)) for p in names]:
+        if p != "shape" and type(x) is tuple and all([type(size) is int for size in x]) and (
+                str(x) in words or str(tuple) in words):
+            told = re.search(rf" at position |\b{p}(?: must|=)", words)
+            given = "" if told else f" It was given as {p}."
+            return (f"{words}.{given} The order of the arguments is {code.co_name}"
+                    f"({', '.join(names[:n])}): a shape is shape={x}.")
+    return None
 
 
 def _as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
@@ -527,9 +564,10 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (TypeError, re.compile(r"^%\w format: .* not \w+Tracer$"), lambda exc, found, last: (
         f"{found.string}: while the function is traced, the array has no value. Print it as the "
         "program runs by jax.debug.print('{x}', x=x).")),
+    ((TypeError, ValueError), re.compile(".*", re.DOTALL), _as_shape),
     ((TypeError, ValueError), re.compile(
-        r"^.* is not a valid JAX (?:array )?type\.|^.*(?:masked arrays|__jax_array__\(\)) .*",
-        re.DOTALL), _as_leaf),
+        r"^(?!.* returned a value ).* is not a valid JAX (?:array )?type\.|"
+        r"^.*(?:masked arrays|__jax_array__\(\)) .*", re.DOTALL), _as_leaf),
     (TypeError, re.compile("invalid PRNG key data:|unexpected PRNG key type"), _as_no_key),
     (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
     (ASKED, re.compile(r"^(.*?)(?:\n((?!The |  called )[^\n]*))?(\nMore: .*)", re.DOTALL),

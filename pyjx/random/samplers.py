@@ -136,15 +136,14 @@ def drawn(body: Callable[..., Any], key: KeyLike, shape: Any, dtype: Any,
         body(wrapped, *params, shape=shape, dtype=dtype, **options), out_sharding, name)
 
 
-def _check_bounds(usage: str, minval: ArrayLike, maxval: ArrayLike) -> None:
-    """TypeError unless the bounds of a sampler, which is called as `usage`, are numbers."""
+def _check_bounds(sampler: str, minval: ArrayLike, maxval: ArrayLike) -> None:
+    """TypeError unless the bounds of a sampler are numbers."""
     for name, bound in (("minval", minval), ("maxval", maxval)):
         try:
             get_aval(bound)
         except TypeError:
-            raise TypeError(f"{usage.partition('(')[0]}: {name} must be a number or an array, got "
-                            f"{bound!r} of type {type(bound)}. The order of the arguments is "
-                            f"{usage}") from None
+            raise TypeError(f"{sampler}: {name} must be a number or an array, got {bound!r} of "
+                            f"type {type(bound)}.") from None
 
 
 def as_array(x: ArrayLike, dtype: DTypeLike) -> Any:
@@ -276,7 +275,7 @@ def uniform(key: KeyLike, shape: Sequence[int] = (), dtype: Any = None, minval: 
     shape = as_sizes("uniform", "shape", shape)
     if type(minval) is float and minval == 0.0 and type(maxval) is float and maxval == 1.0:
         return placed_result(_uniform(wrapped, shape=shape, dtype=dtype), out_sharding, "uniform")
-    _check_bounds("uniform(key, shape, dtype, minval, maxval)", minval, maxval)
+    _check_bounds("uniform", minval, maxval)
     lead = get_aval(minval).shape if not shape else ()
     low, high = (_fitted("minval", minval, shape, drop=not shape),
                  _fitted("maxval", maxval, shape, drop=True))
@@ -465,7 +464,7 @@ def randint(key: KeyLike, shape: Sequence[int], minval: ArrayLike, maxval: Array
         raise TypeError(f"randint only accepts integer dtypes, got {dtypes.name(dtype)}")
     shape = as_sizes("randint", "shape", shape)
     if type(minval) is not int or type(maxval) is not int:
-        _check_bounds("randint(key, shape, minval, maxval)", minval, maxval)
+        _check_bounds("randint", minval, maxval)
         result_shape("randint", shape, minval, maxval)
     else:
         minval, maxval = _integer(minval), _integer(maxval)

@@ -9,14 +9,22 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from pyjx.core.arithmetic import LAST
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace, match_axis
 from pyjx.engine.forward import jvp_flat
-from pyjx.engine.functions import FlatFun, check_values, flatten, name_of, source_of, tree_text
+from pyjx.engine.functions import (
+    FlatFun,
+    check_values,
+    flatten,
+    name_of,
+    raise_bad_result,
+    source_of,
+    tree_text,
+)
 from pyjx.engine.holders import with_all_consts
 from pyjx.engine.subjaxprs import batch_jaxpr
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, materialized
@@ -95,6 +103,10 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
     def pulling_back(out: Any, pull_back: Callable[..., Any], args: tuple[Any, ...]) -> _Closure:
         in_tree = flatten(args)[1]
 
+        outs, out_tree = flatten(out)
+        if not all(map(is_valid_value, outs)):
+            raise_bad_result(f"function {source_of(fun)}", out_tree, outs)
+
         def to_tuple(cotangent: Tangent) -> Any:
             result = pull_back(cotangent)
             cts, log = result if with_logs else (result, None)
@@ -102,8 +114,8 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
                 cts = (cts,)
             return (cts, log) if with_logs else cts
 
-        tangents = [get_aval(x).to_tangent_aval() for x in flatten(out)[0]]
-        return _closure(to_tuple, flatten((out,))[1], tangents)
+        tangents = [get_aval(x).to_tangent_aval() for x in outs]
+        return _closure(to_tuple, flatten((out,))[1], tangents, pull_back)
 
     def fwd(*args: Any) -> Any:
         out, pull_back = _pair(fun, fun(*args))
@@ -155,7 +167,7 @@ def _accumulating(fun: Callable[..., Any], with_accums: Any
             return in_tree.unflatten([materialized(a.freeze()) for a in accumulators]), log
 
         tangents = [get_aval(x).to_tangent_aval() for x in flatten(out)[0]]
-        return out, _closure(to_tuple, flatten((out,))[1], tangents)
+        return out, _closure(to_tuple, flatten((out,))[1], tangents, pull_back)
 
     def bwd(pull_back: _Closure, cotangent: Tangent) -> Any:
         return pull_back(tree_map(materialized, cotangent, is_leaf=lambda x: type(x) is Zero))
@@ -189,8 +201,9 @@ class _Closure:
         return self.tree.unflatten(eval_jaxpr(self.jaxpr, self.consts, *flatten(args)[0]))
 
 
-def _closure(fun: Callable[..., Any], in_tree: TreeDef, avals: Sequence[Any]) -> _Closure:
-    flat = FlatFun(fun, in_tree)
+def _closure(fun: Callable[..., Any], in_tree: TreeDef, avals: Sequence[Any],
+             of: Callable[..., Any] | None = None) -> _Closure:
+    flat = FlatFun(fun, in_tree, of=of)
     closed = trace_to_jaxpr(flat, avals)
     return _Closure(closed.jaxpr, flat.out_tree, closed.consts)
 

@@ -148,6 +148,32 @@ def test_a_static_argument_that_holds_what_has_no_hash_is_told_what_it_holds(hel
     assert "dataclass" not in str(caught.value).partition("It holds")[2]
 
 
+@pytest.mark.parametrize(("transformed", "cure", "cured"), [
+    *[(lambda f, of=of: of(f, argnums=1)(1.0, 2.0), "It is differentiated: differentiate by other "
+       "arguments (argnums of grad)", lambda f, of=of: of(f, argnums=0)(1.0, 2.0))
+      for of in (jax.grad, jax.value_and_grad, jax.jacrev, jax.jacfwd, jax.hessian)],
+    (lambda f: jax.grad(f, argnums=(0, 1))(1.0, 2.0), "differentiate by other arguments",
+     lambda f: jax.grad(f, argnums=(0,))(1.0, 2.0)),
+    (lambda f: jax.vmap(f)(X[0], X[0]), "let in_axes be None for it",
+     lambda f: jax.vmap(f, in_axes=(0, None))(X[0], 2.0)),
+    (lambda f: jax.jit(f)(1.0, 2.0), "let it be static there, too, if that is jit",
+     lambda f: jax.jit(f, static_argnums=1)(1.0, 2.0)),
+    (lambda f: lax.scan(lambda c, n: (f(c, n), n), 1.0, X[0]), "leave this one out of static_arg",
+     lambda f: lax.scan(lambda c, n: (f.__wrapped__(c, n), n), 1.0, X[0])),
+])
+def test_a_static_argument_that_is_traced_is_named_with_what_can_be_done(transformed, cure, cured):
+    @functools.partial(jax.jit, static_argnames=["n"])
+    def power(x, n):
+        return x**n
+
+    with pytest.raises(ValueError, match="Non-hashable static arguments") as caught:
+        transformed(power)
+    text = str(caught.value)
+    assert "as n, whose" in text or "the static argument 1 of power" in text
+    assert cure in text and "out of static_argnums and static_argnames." in text
+    cured(power)
+
+
 def test_two_static_arguments_that_cannot_be_hashed_are_told_apart():
     f, one, other = jax.jit(lambda x, a, b: x, static_argnames=("a", "b")), [1], {2}
     for given, name in (((one, other), "a"), (("a", other), "b"), ((one, [1]), "a")):

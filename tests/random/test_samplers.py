@@ -296,6 +296,34 @@ def test_bad_input(call: Any, error: type[Exception], text: str) -> None:
         call()
 
 
+@pytest.mark.parametrize(("draw", "given", "said"), [
+    (random.bernoulli, (), "as p. The order of the arguments is bernoulli(key, p, shape, mode)"),
+    (random.poisson, (), "as lam. The order of the arguments is poisson(key, lam, shape, dtype)"),
+    (random.gamma, (), "as a. The order of the arguments is gamma(key, a, shape, dtype)"),
+    (random.beta, (2.0,), "as b. The order of the arguments is beta(key, a, b, shape, dtype)"),
+    (random.multinomial, (2.0,), "as p. The order of the arguments is multinomial(key, n, p)"),
+    (random.weibull_min, (2.0,), "weibull_min(key, scale, concentration, shape, dtype)"),
+    (random.generalized_normal, (), "generalized_normal(key, p, shape, dtype)"),
+    (random.orthogonal, (), "orthogonal(key, n, shape, dtype, m)"),
+    (random.ball, (3,), "ball(key, d, p, shape, dtype)"),
+    (random.exponential, (2.0,), "The order of the arguments is exponential(key, shape, dtype)"),
+    (random.normal, (2.0,), "as dtype. The order of the arguments is normal(key, shape, dtype)"),
+    (random.randint, (0, 9), "(3,) of type <class 'tuple'>. The order of the arguments is randint"),
+    (random.uniform, ((), float), "uniform(key, shape, dtype, minval, maxval)"),
+])
+def test_a_shape_in_the_place_of_another_argument(draw: Any, given: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=" The order of the arguments is ") as caught:
+        draw(KEY, *given, (3,))
+    assert said in str(caught.value) and str(caught.value).endswith(": a shape is shape=(3,).")
+    assert "asarray" not in str(caught.value)
+
+
+def test_what_is_no_shape_is_not_taken_for_one() -> None:
+    with pytest.raises(TypeError, match=" makes an array of it"):
+        random.gamma(KEY, [1.0, 2.0])
+    assert random.bernoulli(KEY, shape=(3,)).shape == random.exponential(KEY, shape=(3,)).shape
+
+
 @pytest.mark.optimized
 def test_draws_are_what_the_functions_give_of_uniform_numbers() -> None:
     u = random.uniform(KEY, (64, 5), minval=np.nextafter(np.float32(-1), np.float32(0)))

@@ -316,3 +316,41 @@ def test_a_derivative_that_follows_from_the_rest_is_found_by_several_threads_at_
 
     monkeypatch.setattr(rules, "jvp_linear", jvp_linear)
     assert rules.forward_rule(primitive) is primitive.jvp is not None
+
+
+@jax.custom_vjp
+def _by_vjp(x, y):
+    return x * y
+
+
+@jax.custom_jvp
+def _by_jvp(x, y):
+    return x * y
+
+
+@jax.custom_gradient
+def _by_gradient(x, y):
+    return "out", lambda g: (g, g)
+
+
+@jax.custom_gradient
+def _by_pull_back(x, y):
+    return x * y, lambda g: (g, "k")
+
+
+@pytest.mark.parametrize(("f", "fwd", "bwd", "of"), [
+    (_by_vjp, lambda x, y: ("out", (x, y)), lambda r, g: (g, g), "the fwd rule <lambda> at "),
+    (_by_vjp, lambda x, y: (x, (x, "s")), lambda r, g: (g, g), "the fwd rule <lambda> at "),
+    (_by_vjp, lambda x, y: (x, (x, abs)), lambda r, g: (g, g), "the fwd rule <lambda> at "),
+    (_by_jvp, lambda p, t: (p[0], "t"), None, "the rule <lambda> at "),
+    (_by_gradient, None, None, "function _by_gradient at "),
+    (_by_pull_back, None, None, "function <lambda> at "),
+])
+def test_what_a_rule_returns_is_told_of_the_rule_alone(f, fwd, bwd, of):
+    if bwd is not None:
+        f.defvjp(fwd, bwd)
+    elif fwd is not None:
+        f.defjvp(fwd)
+    with pytest.raises(TypeError, match=" returned a value of type <class ") as caught:
+        jax.grad(f)(1.0, 2.0)
+    assert str(caught.value).startswith(of) and "argument" not in str(caught.value)
