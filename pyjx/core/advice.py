@@ -411,8 +411,8 @@ def _as_shape(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     names = code.co_varnames[:n + code.co_kwonlyargcount]
     if not str(frame.f_globals.get("__name__")).startswith("pyjx.random.") or "shape" not in names:
         return None
-    for p, x in [(p, known.get(p)) for p in names]:
-        if p != "shape" and type(x) is tuple and all([type(size) is int for size in x]) and (
+    for p, x in [(p, known.get(p)) for p in names if p not in ("key", "shape")]:
+        if type(x) is tuple and all([type(size) is int for size in x]) and (
                 str(x) in words or str(tuple) in words):
             told = re.search(rf" at position |\b{p}(?: must|=)", words)
             given = "" if told else f" It was given as {p}."

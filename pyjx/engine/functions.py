@@ -40,14 +40,15 @@ def source_of(fun: Callable[..., Any]) -> str:
 
 
 def of_transformation(fun: Callable[..., Any]) -> str:
-    """As `source_of`, after the transformations that made `fun`: `vmap of loss at file:line`."""
+    """As `source_of`, and what made `fun` of the user's function: `vmap of loss at file:line`."""
     while isinstance(fun, partial):
         fun = fun.func
     inner, code = getattr(fun, "__wrapped__", None), getattr(fun, "__code__", None)
     if inner is None or (code is not None and not is_internal(code.co_filename)):
         return source_of(fun)
     made = f"{code.co_qualname.partition('.')[0].lstrip('_')} of " if code else ""  # none by jit
-    return made + of_transformation(inner)
+    said = of_transformation(inner)
+    return made + said if " at " in said else source_of(fun)
 
 
 def check_values(values: Sequence[Any]) -> None:

@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 def _pair(fun: Callable[..., Any], made: Any) -> Any:
     """What a function with its derivative, or `rem` of it, has returned."""
     if isinstance(made, (tuple, list)) and len(made) == 2 and callable(made[1]):
+        outs, tree = flatten(made[0])
+        if not all(map(is_valid_value, outs)):
+            raise_bad_result(f"function {source_of(fun)}", tree, outs)
         return made
     raise TypeError(f"custom_gradient: {source_of(fun)} must return a pair of its output and of a "
                     f"function, the derivative, got {tree_text(made)}.")
@@ -103,10 +106,6 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
     def pulling_back(out: Any, pull_back: Callable[..., Any], args: tuple[Any, ...]) -> _Closure:
         in_tree = flatten(args)[1]
 
-        outs, out_tree = flatten(out)
-        if not all(map(is_valid_value, outs)):
-            raise_bad_result(f"function {source_of(fun)}", out_tree, outs)
-
         def to_tuple(cotangent: Tangent) -> Any:
             result = pull_back(cotangent)
             cts, log = result if with_logs else (result, None)
@@ -114,7 +113,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
                 cts = (cts,)
             return (cts, log) if with_logs else cts
 
-        tangents = [get_aval(x).to_tangent_aval() for x in outs]
+        tangents = [get_aval(x).to_tangent_aval() for x in flatten(out)[0]]
         return _closure(to_tuple, flatten((out,))[1], tangents, pull_back)
 
     def fwd(*args: Any) -> Any:
