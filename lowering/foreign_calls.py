@@ -155,8 +155,7 @@ def _call(b: Block, eqn: JaxprEqn, operands: tuple[str, ...], target: str) -> li
     def called(values: Sequence[str]) -> list[str]:
         return b.custom_call(target, values, avals, results, family="callbacks",
                              config={"index": np.uint64(len(calls) - 1)},
-                             has_side_effect=eqn.primitive.effects is not None,
-                             on_device=place)
+                             has_side_effect=eqn.primitive.effects is not None, on_device=place)
 
     free = free_axes(b) if b.module.partitions > 1 and eqn.primitive.effects is not None else ()
     if free and eqn.primitive.name != "debug_callback":

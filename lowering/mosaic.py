@@ -370,5 +370,4 @@ def _mosaic_call(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     rows = [[tuple(range(a.ndim)) for a in each] for each in (avals, outs)]
     return b.custom_call("tpu_custom_call", operands, avals, outs, config=json.dumps(config),
                          aliases=params["aliases"], api_version=1, layouts=(rows[0], rows[1]),
-                         has_side_effect=params["has_side_effect"],
-                         kernel=params["name"])
+                         has_side_effect=params["has_side_effect"], kernel=params["name"])

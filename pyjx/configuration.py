@@ -391,8 +391,7 @@ persistent_cache_enable_xla_caches = _str(
 persistent_cache_min_compile_time_secs = _float(
     "jax_persistent_cache_min_compile_time_secs", default=1.0,
     help="Programs that compile in less are not kept, where this is set.")
-persistent_cache_min_entry_size_bytes = _int("jax_persistent_cache_min_entry_size_bytes",
-                                             default=0,
+persistent_cache_min_entry_size_bytes = _int("jax_persistent_cache_min_entry_size_bytes", default=0,
                                              help="Programs that are smaller are not kept.")
 raise_persistent_cache_errors = _off("jax_raise_persistent_cache_errors",
                                      help="Errors of reading and writing the persistent cache are "

@@ -438,8 +438,7 @@ def _options(mode: str | GatherScatterMode | None, fill_value: ArrayLike | None,
     if is_minus_zero(fill_value):
         fill_value = np.asarray(fill_value)  # as == takes it for another zero, it is no key
     return Options(mode, fill_value, as_bool("at", "indices_are_sorted", indices_are_sorted),
-                   as_bool("at", "unique_indices", unique_indices),
-                   bool(wrap_negative_indices))
+                   as_bool("at", "unique_indices", unique_indices), bool(wrap_negative_indices))
 
 
 def _no_operator(symbol: str) -> Any:

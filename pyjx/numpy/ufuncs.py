@@ -233,8 +233,7 @@ floor = _function("floor", _rounding(ops.floor), "The integer below x, elementwi
                   "-1.5 -> -2.0")
 ceil = _function("ceil", _rounding(ops.ceil), "The integer above x, elementwise.", "-1.5 -> -1.0")
 trunc = _function("trunc", _rounding(_trunc), "x rounded towards zero, elementwise.",
-                  "-1.5 -> -1.0",
-                  by_keyword=True)
+                  "-1.5 -> -1.0", by_keyword=True)
 conjugate = _function("conjugate", _conjugate, "The complex conjugate of x, elementwise.",
                       "1 + 2j -> (1-2j)")
 conj = alias("conj", conjugate)
@@ -467,8 +466,7 @@ def _logical(name: str, primitive: Primitive, doc: str, example: str) -> BinaryU
         return primitive.bind(as_bool(x), as_bool(y))
 
     return _named(body, name, doc + " Numbers are true if they are not zero.",
-                  _BROADCAST + _BOOLEANS, example,
-                  universal(2))
+                  _BROADCAST + _BOOLEANS, example, universal(2))
 
 
 logical_and = _logical("logical_and", and_p, "x and y, elementwise.", "2, 0 -> False")

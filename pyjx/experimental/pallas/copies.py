@@ -506,8 +506,7 @@ def emit_pipeline(body: Callable[..., None], *, grid: Size | Sequence[Size],
                 with placed(Place(ids, sizes)):
                     body(*((tuple(ids),) if _explicit_indices else ()),
                          *[slots[b].at[k % 2] if b in slots else b.block(k) for b in sources],
-                         *[results[b] if b in results else b.block(k) for b in targets],
-                         *scratches)
+                         *[results[b] if b in results else b.block(k) for b in targets], *scratches)
                 for b, space in results.items():
                     sync_copy(space, b.block(k))
 
