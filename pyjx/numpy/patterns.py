@@ -237,16 +237,14 @@ def _parse_dynamic_slice(shape: tuple[int, ...], items: tuple[Any, ...], item: i
 def _parse_integer(shape: tuple[int, ...], items: tuple[Any, ...], item: object, axis: int,
                    wrap: bool, pattern: list[Entry], values: list[Any]) -> int:
     if isinstance(item, Sequence) and not isinstance(item, str):
-        raise TypeError(
-            "Using a non-tuple sequence for multidimensional indexing is not allowed; use "
-            "`arr[array(seq)]` instead of `arr[seq]`. See "
-            "https://github.com/jax-ml/jax/issues/4564 for more information.")
+        raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; "
+                        "use `arr[array(seq)]` instead of `arr[seq]`. See "
+                        "https://github.com/jax-ml/jax/issues/4564 for more information.")
     if isinstance(item, str):
         raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
     if not hasattr(item, "__index__") and not isinstance(item, SymbolicDim):
-        raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "
-            f"boolean arrays are valid indices. Got {item}")
+        raise IndexError("only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and "
+                         f"integer or boolean arrays are valid indices. Got {item}")
     if axis >= len(shape):
         _raise_too_many(shape, items)
     value = index(item)
