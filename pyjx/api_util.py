@@ -8,7 +8,7 @@ from typing import Any
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.prefixes import broadcast_argument
-from pyjx.engine.functions import source_of
+from pyjx.engine.functions import source_of, with_at
 from pyjx.engine.types import TreeDef
 from pyjx.extend.linear_util import EqualStore, Store, WrappedFun
 from pyjx.lazy import directory
@@ -96,10 +96,7 @@ def flatten_fun_nokwargs(fun: Callable[..., Any], *gen_static_args: TreeDef,
 def _with_others(fun: Callable[..., Any], numbers: Sequence[int], others: Sequence[Any],
                  *dynamic: Any) -> Any:
     """Call a function with arguments at these positions, and others as they are."""
-    merged = list(others)
-    for i, x in zip(numbers, dynamic, strict=True):
-        merged[i] = x
-    return fun(*merged)
+    return fun(*with_at(others, numbers, dynamic))
 
 
 def argnums_partial(f: Callable[..., Any], dyn_argnums: int | Sequence[int], args: Sequence[Any],

@@ -9,12 +9,12 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.lax.common import operand
+from pyjx.lax.common import operand, operands_in
 from pyjx.lax.convert import convert_element_type, full, real
 from pyjx.lax.joining import concatenate, split
 from pyjx.lax.shapes import reshape
 from pyjx.lazy import directory
-from pyjx.tree_util import PyTree, tree_flatten, tree_unflatten
+from pyjx.tree_util import PyTree, tree_unflatten
 
 __all__ = ["ravel_pytree"]
 
@@ -40,8 +40,7 @@ def ravel_pytree(pytree: PyTree) -> tuple[Any, Callable[[Any], Any]]:
     >>> vector.tolist(), float(unravel(2 * vector)["b"])
     ([0.0, 1.0, 3.0], 6.0)
     """
-    leaves, tree = tree_flatten(pytree)
-    leaves = [operand("ravel_pytree", x, i) for i, x in enumerate(leaves)]
+    leaves, tree = operands_in("ravel_pytree", pytree)
     if not leaves:
         return full((0,), 0, "float32"), _Unravel(tree, (), None, None)
     avals = list(map(get_aval, leaves))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pyjx.core import frames
 from pyjx.core.records import Alike
+from pyjx.engine.functions import with_at
 from pyjx.engine.types import TreeDef
 from pyjx.guards import guard
 from pyjx.jaxlib_api import pytree
@@ -69,10 +70,7 @@ def _apply_excluded(func: Callable[..., Any], excluded: Collection[int | str],
     fixed = {name: x for name, x in kwargs.items() if name in excluded}
 
     def applied(*values: Any, **others: Any) -> Any:
-        every = list(args)
-        for i, value in zip(mapped, values, strict=True):
-            every[i] = value
-        return func(*every, **fixed, **others)
+        return func(*with_at(args, mapped, values), **fixed, **others)
 
     rest = {name: x for name, x in kwargs.items() if name not in excluded}
     return applied, [args[i] for i in mapped], rest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -173,6 +173,14 @@ class FlatFun:
         """What the user gets for these leaves of the output, with the auxiliary data if any."""
         out = self.out_tree.unflatten(outs)
         return (out, self.aux_tree.unflatten(self.aux)) if self.has_aux else out
+
+
+def with_at(args: Sequence[Any], places: Iterable[int], values: Sequence[Any]) -> list[Any]:
+    """The arguments with these values at some places."""
+    every = list(args)
+    for i, x in zip(places, values, strict=True):
+        every[i] = x
+    return every
 
 
 def made_in(fun: Callable[..., Any], how: str) -> str:

@@ -19,6 +19,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
+from pyjx.engine.functions import with_at
 from pyjx.flatten_util import ravel_pytree
 from pyjx.lazy import directory
 from pyjx.transforms.custom_gradient import closure_convert
@@ -281,10 +282,7 @@ def _backward(func: Callable[..., Any], rtol: float | Array, atol: float | Array
     moving = [i for i, x in enumerate(leaves) if jnp.issubdtype(jnp.asarray(x).dtype, jnp.inexact)]
 
     def derivative(y: Array, t: ArrayLike, *values: Any) -> Array:
-        full = list(leaves)
-        for i, x in zip(moving, values, strict=True):
-            full[i] = x
-        return func(y, t, *tree_unflatten(tree, full))
+        return func(y, t, *tree_unflatten(tree, with_at(leaves, moving, values)))
 
     def adjoint(state: PyTree, t: Array, *values: Any) -> Any:
         # time runs backwards, as -t

@@ -24,7 +24,7 @@ from pyjx.core.tracebacks import filter_exception
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Params, Tangents, TreeDef, Values
-from pyjx.lax.common import operand
+from pyjx.lax.common import operands_in
 from pyjx.lax.joining import concatenate, index_in_dim
 from pyjx.lax.mapping import map as map_in_turn
 from pyjx.lax.shapes import expand_dims
@@ -207,8 +207,7 @@ def _check_sharding(op: str, sharding: Sharding | None) -> None:
 def call_for_debugging(callback: Callable[..., Any], arrays: Sequence[Any], ordered: bool,
                        partitioned: bool) -> None:
     """Call a Python function of arrays whose results are not wanted."""
-    leaves, in_tree = tree_flatten((tuple(arrays), {}))
-    leaves = [operand("debug callback (args)", x, i) for i, x in enumerate(leaves)]
+    leaves, in_tree = operands_in("debug callback (args)", (tuple(arrays), {}))
     debug_callback_p.bind(*leaves, callback=FlatCallback("debug.callback", callback, in_tree),
                           effect=ordered_debug_effect if ordered else debug_effect,
                           partitioned=bool(partitioned))
@@ -216,8 +215,7 @@ def call_for_debugging(callback: Callable[..., Any], arrays: Sequence[Any], orde
 
 def _flat(op: str, callback: Callable[..., Any], result_shape_dtypes: Any, args: Sequence[Any],
           kwargs: dict[str, Any]) -> tuple[FlatCallback, list[Any], tuple[ShapedArray, ...]]:
-    leaves, in_tree = tree_flatten((tuple(args), kwargs))
-    leaves = [operand(f"{op} (args)", x, i) for i, x in enumerate(leaves)]
+    leaves, in_tree = operands_in(f"{op} (args)", (tuple(args), kwargs))
     like, out_tree = tree_flatten(result_shape_dtypes)
     avals = tuple([result_aval(op, x) for x in like])
     return FlatCallback(op, callback, in_tree, out_tree), leaves, avals

@@ -15,9 +15,10 @@ from pyjx.core.frames import warn
 from pyjx.core.integers import as_shape
 from pyjx.core.scalars import scalar_constant, typed
 from pyjx.engine.axes import checked_aval
+from pyjx.tree_util import tree_flatten
 
 if TYPE_CHECKING:
-    from pyjx.engine.types import Value
+    from pyjx.engine.types import TreeDef, Value
 
 
 def operand(name: str, x: Any, position: int = 0) -> Any:
@@ -33,6 +34,12 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
         return convert()
     checked_aval(name, x, position)
     return x
+
+
+def operands_in(name: str, values: Any) -> tuple[list[Any], TreeDef]:
+    """The leaves of a tree, each an `operand`, and its structure."""
+    leaves, tree = tree_flatten(values)
+    return [operand(name, x, i) for i, x in enumerate(leaves)], tree
 
 
 def check_same_dtypes(name: str, *avals: ShapedArray) -> None:

@@ -31,12 +31,12 @@ from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, Value, Val
 from pyjx.interning import missing
 from pyjx.jaxlib_api import raw_platform
 from pyjx.lax.agreement import check_nothing_is_summed, check_operands_distinct, trace_branches
-from pyjx.lax.common import operand
+from pyjx.lax.common import operand, operands_in
 from pyjx.lax.compare import clamp, eq, ne, select, select_n
 from pyjx.lax.convert import convert_element_type, full, stop_gradient
 from pyjx.lax.elementwise import FLOATING, INTEGER, accepts
 from pyjx.runtime import backends
-from pyjx.tree_util import tree_flatten, tree_unflatten
+from pyjx.tree_util import tree_unflatten
 
 _Out = TypeVar("_Out")
 
@@ -201,8 +201,7 @@ def _index(index: Any) -> Any:
 
 def _choose(op: str, index: Any, funs: Sequence[Callable[..., Any]], names: Sequence[str],
             operands: Sequence[Any]) -> Any:
-    leaves, tree = tree_flatten(tuple(operands))
-    leaves = [operand(f"{op} (operands)", x, i) for i, x in enumerate(leaves)]
+    leaves, tree = operands_in(f"{op} (operands)", tuple(operands))
     varying = get_aval(index).place.mat.varying
     if varying:  # where devices choose differently, the sum of cotangents is outside of the choice
         leaves = [x if is_ref(x) else vary(x, varying) for x in leaves]
@@ -357,8 +356,7 @@ def platform_dependent(*args: Any, default: Callable[..., Any] | None = None,
     if state.dynamic is eager_trace:
         place = branch_of(tuple(platforms), raw_platform(backends.default_device().client))
         return branches[place](*args)
-    leaves, tree = tree_flatten(args)
-    leaves = [operand("platform_dependent (args)", x, i) for i, x in enumerate(leaves)]
+    leaves, tree = operands_in("platform_dependent (args)", args)
     names = [f"the branch of {', '.join(p)}" if p else "the default branch" for p in platforms]
     closed, out_tree = trace_branches("platform_dependent", names, branches, tree,
                                       list(map(get_aval, leaves)))

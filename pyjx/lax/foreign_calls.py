@@ -30,7 +30,7 @@ from pyjx.engine.types import Dims, Params, Values
 from pyjx.guards import guard
 from pyjx.lax.agreement import trace_function
 from pyjx.lax.callbacks import VMAP_METHODS, batch_by_method, refused
-from pyjx.lax.common import operand
+from pyjx.lax.common import operand, operands_in
 from pyjx.runtime.executable import physical_aval
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
@@ -272,8 +272,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
     @wraps(decomposition)
     def composed(*args: Any, **kwargs: Any) -> Any:
-        leaves, tree = tree_flatten(args)
-        leaves = [operand(f"composite ({name})", x, i) for i, x in enumerate(leaves)]
+        leaves, tree = operands_in(f"composite ({name})", args)
         if any([isinstance(x, Tracer) for x in tree_flatten(kwargs)[0]]):
             _raise_traced(name, "an attribute", " If attributes are arrays, use NumPy's.")
         attributes = tuple([

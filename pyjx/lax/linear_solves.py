@@ -33,10 +33,10 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Tangents, TreeDef, Values
 from pyjx.lax.agreement import TracedFunction, trace_function
-from pyjx.lax.common import operand
+from pyjx.lax.common import operands_in
 from pyjx.lax.elementwise import neg
 from pyjx.transforms.linearize import linear_transpose, linearize
-from pyjx.tree_util import tree_flatten, tree_structure, tree_unflatten
+from pyjx.tree_util import tree_structure, tree_unflatten
 
 # -- values that functions define ------------------------------------------------------------------
 
@@ -108,8 +108,7 @@ def custom_linear_solve(matvec: Callable[[Any], Any], b: Any,
     for name, fun in given.items():
         if not callable(fun):
             raise TypeError(f"custom_linear_solve: {name} must be callable, got {fun!r}.")
-    leaves, tree = tree_flatten(b)
-    leaves = [operand("custom_linear_solve (b)", x, i) for i, x in enumerate(leaves)]
+    leaves, tree = operands_in("custom_linear_solve (b)", b)
     like = _RightHandSide(leaves, tree)
     programs: list[ClosedJaxpr | None] = [like.trace("matvec", matvec, False).closed, None]
     solved = like.trace("solve", partial(solve, matvec), has_aux)
@@ -282,8 +281,7 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any,
     for name, fun in (("f", f), ("solve", solve), ("tangent_solve", tangent_solve)):
         if not callable(fun):
             raise TypeError(f"custom_root: {name}: Expected a callable value, got {fun!r}")
-    leaves, tree = tree_flatten(initial_guess)
-    leaves = [operand("custom_root (initial_guess)", x, i) for i, x in enumerate(leaves)]
+    leaves, tree = operands_in("custom_root (initial_guess)", initial_guess)
     avals = list(map(get_aval, leaves))
     body = trace_function("custom_root", "f", f, tree, avals)
     check_tree("custom_root", "f", "initial_guess", body.out_tree, tree)

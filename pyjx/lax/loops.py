@@ -74,13 +74,13 @@ from pyjx.lax.agreement import (
     traced_with_carry,
 )
 from pyjx.lax.bitwise import bitwise_and
-from pyjx.lax.common import operand
+from pyjx.lax.common import operands_in
 from pyjx.lax.compare import gt, lt, select
 from pyjx.lax.conditionals import cut_off
 from pyjx.lax.elementwise import add, sub
 from pyjx.lax.reductions import reduce_or
 from pyjx.lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
-from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_is_leaf
+from pyjx.tree_util import tree_map, tree_unflatten, treedef_is_leaf
 
 # -- iterations from the last to the first ---------------------------------------------------------
 
@@ -222,8 +222,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
             bound = None if bound is None else bound - 1
         if bound == 0:
             return init_val
-    leaves, tree = tree_flatten(init_val)
-    leaves = [operand("while_loop (init_val)", x, i) for i, x in enumerate(leaves)]
+    leaves, tree = operands_in("while_loop (init_val)", init_val)
     leaves, cond, body = _agreeing(cond_fun, body_fun, leaves, tree)
     cond_jaxpr, body_jaxpr = consts_as_inputs(cond), consts_as_inputs(body)
     if bound is not None:

@@ -14,7 +14,7 @@ from pyjx.engine.axes import moveaxis
 from pyjx.engine.functions import source_of, tree_text
 from pyjx.engine.primitives import cast
 from pyjx.lax.agreement import debug_info_of
-from pyjx.lax.common import operand
+from pyjx.lax.common import operands_in
 from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.scans import scan
 from pyjx.lax.shapes import expand_dims, reshape, squeeze
@@ -49,8 +49,7 @@ def map(f: Callable[[Any], _Y], xs: Any, *, batch_size: int | None = None) -> _Y
         return scan(_body(f), (), xs)[1]
     if as_int("lax.map", "batch_size", batch_size) < 1:
         raise ValueError(f"lax.map: batch_size must be a nonnegative int, got {batch_size}.")
-    leaves, tree = tree_flatten(xs)
-    leaves = [operand("map (xs)", x, i) for i, x in enumerate(leaves)]
+    leaves, tree = operands_in("map (xs)", xs)
     shapes = [get_aval(x).shape for x in leaves]
     if len({shape[:1] for shape in shapes}) != 1 or () in shapes:
         raise ValueError("lax.map with batch_size: the arrays must have one leading axis size, got "
@@ -117,8 +116,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     """
     if not callable(fn):
         raise TypeError("lax.associative_scan: fn argument should be callable.")
-    leaves, tree = tree_flatten(elems)
-    leaves = [operand("associative_scan (elems)", x, i) for i, x in enumerate(leaves)]
+    leaves, tree = operands_in("associative_scan (elems)", elems)
     if not leaves:
         raise ValueError("lax.associative_scan: elems holds no arrays.")
     axes = [as_axis("associative_scan", "axis", axis, get_aval(x).ndim) for x in leaves]

@@ -37,8 +37,8 @@ from pyjx.lax.agreement import (
     trace_function,
     traced_with_carry,
 )
-from pyjx.lax.common import operand
-from pyjx.tree_util import tree_flatten, tree_map, tree_structure, tree_unflatten
+from pyjx.lax.common import operands_in
+from pyjx.tree_util import tree_map, tree_structure, tree_unflatten
 
 # -- the function ----------------------------------------------------------------------------------
 
@@ -114,13 +114,11 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     """
     if not callable(f):
         raise TypeError(f"lax.scan: f argument should be a callable, got {shortened(f)}.")
-    x_leaves, x_tree = tree_flatten(xs)
-    x_leaves = [operand("scan (xs)", x, i) for i, x in enumerate(x_leaves)]
+    x_leaves, x_tree = operands_in("scan (xs)", xs)
     n = _length(x_leaves, x_tree, length)
     if configuration.disable_jit.value:
         return _scan_in_python(f, init, x_leaves, x_tree, n, reverse)
-    leaves, tree = tree_flatten(init)
-    leaves = [operand("scan (init)", x, i) for i, x in enumerate(leaves)]
+    leaves, tree = operands_in("scan (init)", init)
     element_avals = [_element(get_aval(x), n) for x in x_leaves]
     args_tree = tree_structure((tree_unflatten(tree, leaves), tree_unflatten(x_tree, x_leaves)))
 

@@ -14,6 +14,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import entries, get_aval
 from pyjx.core.value_texts import shortened
+from pyjx.engine.functions import with_at
 from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.creation import asarray
 from pyjx.numpy.operands import canonical_axis
@@ -86,10 +87,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
         mapped = [i for i in range(len(args)) if i not in excluded and args[i] is not None]
 
         def function(*values: Any) -> Any:
-            every = list(args)
-            for i, value in zip(mapped, values, strict=True):
-                every[i] = value
-            return pyfunc(*every, **kwargs)
+            return pyfunc(*with_at(args, mapped, values), **kwargs)
 
         arrays = [jnp.asarray(args[i]) for i in mapped]
         if signature is None:

@@ -29,6 +29,7 @@ from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.batching import BatchTrace
+from pyjx.engine.functions import with_at
 from pyjx.engine.moves import reshard_p
 from pyjx.engine.moves import sharding_constraint_p as sharding_constraint_p
 from pyjx.engine.types import Dims, Value, Values
@@ -483,10 +484,7 @@ def in_auto_mode(f: Callable[..., Any], out_sharding: ShardingLike, caller: str
         arrays = [i for i, x in enumerate(leaves) if hasattr(x, "aval")]
 
         def on_arrays(*given: Any) -> Any:
-            every = list(leaves)
-            for i, x in zip(arrays, given, strict=True):
-                every[i] = x
-            return f(*tree_util.tree_unflatten(tree, every))
+            return f(*tree_util.tree_unflatten(tree, with_at(leaves, arrays, given)))
 
         return auto_axes(on_arrays, out_sharding=out_sharding)(*[leaves[i] for i in arrays])
 

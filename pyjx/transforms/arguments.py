@@ -10,7 +10,7 @@ from typing import Any
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints
 from pyjx.core.name_stack import current_name_stack, transform_name_stack
-from pyjx.engine.functions import FlatFun, flatten, name_of, source_of
+from pyjx.engine.functions import FlatFun, flatten, name_of, source_of, with_at
 from pyjx.engine.linearize import LinearProgram, linearize_flat
 from pyjx.runtime.signature import check_jittable, own_attributes
 
@@ -97,10 +97,7 @@ def at_argnums(fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any],
                          "positional arguments, and negative positions count from the end.")
 
     def of_some(*xs: Any) -> Any:
-        merged = list(args)
-        for i, x in zip(positions, xs, strict=True):
-            merged[i] = x
-        return fun(*merged, **kwargs)
+        return fun(*with_at(args, positions, xs), **kwargs)
 
     return of_some, tuple([args[i] for i in positions])
 
