@@ -21,7 +21,7 @@ import numpy as np
 
 from pyjx.core.arithmetic import reduction
 from pyjx.core.avals import nbytes, taken_over
-from pyjx.core.evaluation import holds_jaxprs, jaxprs_of
+from pyjx.core.evaluation import holds_jaxprs, jaxprs_of, variables
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.places import Space
 from pyjx.core.primitive import CHEAP, Primitive
@@ -73,6 +73,7 @@ class Machine(Record):
       wait: how long they may be there without being read. Times are in bytes that the memory
         reads or writes meanwhile.
       flops: the arithmetic operations of products that take as long as a byte.
+      reorders: whether operations may wait until their results are read, if that needs less.
       tiles: whether values lie in tiles: rows that are gathered are in memory, and batches of
         products are no axes of tiles.
       per_byte: what a byte of a result costs to make, in arithmetic operations: those of a vector
@@ -90,6 +91,7 @@ class Machine(Record):
     scratch: int = 0
     wait: float = math.inf
     flops: float = math.inf
+    reorders: bool = False
     tiles: bool = False
     per_byte: float = _PER_BYTE
     to_host: float = math.inf
@@ -119,7 +121,7 @@ _NEW_PAGE, _POOLED = 24.0 + 24.0, 32 << 20
 MACHINES = {
     "cpu": Machine(joins_apart=True, copies=True, per_byte=4.0, new_page=_NEW_PAGE, pooled=_POOLED),
     "tpu": Machine(tiled_bytes, fuses_dear=True, rounds=True, scratch=_VMEM, wait=8 * _VMEM,
-                   flops=_TPU_FLOPS / _TPU, tiles=True,
+                   flops=_TPU_FLOPS / _TPU, reorders=True, tiles=True,
                    to_host=2 * _PER_BYTE * _TPU / _TPU_LINK)}
 _OTHER = Machine(fuses_dear=True)
 
@@ -376,6 +378,23 @@ class Liveness:
                               if all_ > self._machine.scratch])
             live[i] += beyond
         return live
+
+
+def as_it_is_read(jaxpr: Jaxpr) -> Jaxpr:
+    """The program in which each operation stands just before the first that reads its result."""
+    if jaxpr.effects:
+        return jaxpr
+    eqns = jaxpr.eqns
+    made = {v: i for i, e in enumerate(eqns) for v in e.outvars}
+    order: dict[int, None] = {}
+    waiting = sorted({made[v] for v in variables(jaxpr.outvars) if v in made}, reverse=True)
+    while waiting:
+        reads = [made[x] for x in variables(eqns[waiting[-1]].invars) if x in made]
+        if more := [i for i in reads if i not in order]:
+            waiting += sorted(more, reverse=True)
+        else:
+            order[waiting.pop()] = None
+    return jaxpr.replace(eqns=[eqns[i] for i in order])
 
 
 def _is_barrier(primitive: Primitive) -> bool:

@@ -18,7 +18,7 @@ from pyjx import jaxlib_api
 from pyjx.configuration import Budget
 from pyjx.core.derived import derived_structure
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
-from pyjx.core.lifetimes import Liveness, Sizes, machine_of
+from pyjx.core.lifetimes import Liveness, Sizes, as_it_is_read, machine_of
 from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
@@ -44,6 +44,8 @@ _SURELY = 1.25
 # A program that needs less than this part of its budget is tried to do less again.
 _WELL = 0.8
 _TRIES = 5
+# Operations wait where that needs so much less: estimates are not exact enough to tell finer.
+_CLEARLY = 0.9
 # XLA's CPU compiler puts operations in an order in which many may run at a time, for which all that
 # is made of arguments alone comes first; or, asked for it, in one for memory. Before 0.10 there is
 # no such option.
@@ -169,8 +171,13 @@ class Fitter:
         if self._prepared is None:
             flat = dce(flattened(closed))
             ordered = with_updates_at_once(flat.jaxpr, donated) if platform == "cpu" else flat.jaxpr
-            self._prepared = (Liveness(flattened(lowered).jaxpr, machine, donated), flat, ordered,
-                              Search(machine, work_on(platform), donated))
+            program = flattened(lowered).jaxpr
+            live = Liveness(program, machine, donated)
+            if machine.reorders:
+                late = Liveness(as_it_is_read(program), machine, donated)
+                if late.peak < _CLEARLY * live.peak:
+                    live, ordered = late, as_it_is_read(ordered)
+            self._prepared = live, flat, ordered, Search(machine, work_on(platform), donated)
         before, flat, ordered, search = self._prepared
         # What arguments and results need is known.
         fixed = min(before.fixed, budget * n_devices)

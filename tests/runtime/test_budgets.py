@@ -18,7 +18,7 @@ from pyjx.core.check import check_jaxpr
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.lifetimes import Liveness, device_bytes, machine_of, tiled_bytes
 from pyjx.core.passes.dce import dce
-from pyjx.runtime.budgets import _ORDERS, bytes_on
+from pyjx.runtime.budgets import _ORDERS, bytes_on, profile
 from pyjx.runtime.cuts import NEVER, flattened, work_on
 from pyjx.runtime.memory import memory_of
 from pyjx.runtime.recomputing import Search
@@ -608,6 +608,18 @@ def test_values_that_wait_long_on_a_tpu_leave_the_other_memory():
     peaks = [max(Liveness(flat.jaxpr, machine._replace(scratch=scratch, wait=wait)).live) >> 10
              for scratch, wait in ((0, 0.0), (1 << 30, 1e9), (1 << 30, 0.0), (600 << 10, 1e9))]
     assert peaks == [1024, 0, 1024, 512]
+
+
+def test_a_tpu_takes_the_order_in_which_least_waits():
+    def fun(x):
+        made = [jnp.cumsum(x * n, 0) for n in range(8)]
+        return sum([jnp.cumsum(y, 1).sum() for y in made])
+
+    x = jax.ShapeDtypeStruct((16384, 8192), "float32")
+    jaxpr = jax.jit(fun).trace(x).jaxpr
+    arrays = {platform: profile(jaxpr, "fun", None, (), platform).peaks[0] >> 29
+              for platform in ("cpu", "tpu")}
+    assert arrays == {"cpu": 10, "tpu": 3}
 
 
 def test_the_profile_is_of_what_is_lowered():
