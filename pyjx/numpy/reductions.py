@@ -500,8 +500,8 @@ def count_of(aval: ShapedArray, axes: tuple[int, ...], names: tuple[str, ...] = 
 
 
 def mean_of(a: ArrayLike, axis: Any, dtype: DTypeLike | None, keepdims: bool,
-            where: ArrayLike | None, name: str = "mean", keep_wide: bool = False) -> Any:
-    """The mean; of half-precision floats in float32, which `keep_wide` keeps as the result."""
+            where: ArrayLike | None, name: str = "mean") -> Any:
+    """The mean; of half-precision floats it is computed in float32."""
     a = numbers(name, a)
     where = check_where(name, where)
     aval = get_aval(a)
@@ -519,8 +519,7 @@ def mean_of(a: ArrayLike, axis: Any, dtype: DTypeLike | None, keepdims: bool,
     else:
         count = _sum_like("sum", _reduce_sum, 0, lax.add, stretch(where, aval.shape), axis,
                           computed, None, keepdims, None, None, True)
-    out = lax.div(total, count)
-    return out if keep_wide else convert(out, result)
+    return convert(lax.div(total, count), result)
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))

@@ -671,7 +671,7 @@ def _isinf(x: ArrayLike) -> Any:
     return ops.eq(ops.abs(x), scalar_constant(np.inf, dtype_of(x)))
 
 
-def _infinity_test(name: str, value: float, example: str) -> _Unary:
+def _infinity_test(name: str, value: float) -> _Unary:
     def body(x: ArrayLike, /, out: None = None) -> Any:
         if out is not None:
             raise NotImplementedError(f"{name}: The 'out' argument to isneginf/isposinf is not "
@@ -683,21 +683,19 @@ def _infinity_test(name: str, value: float, example: str) -> _Unary:
             return as_array(filled_like(x, False, bool))
         return ops.eq(x, scalar_constant(value, dtype_of(x)))
 
-    return _named(body, name, f"Where x is {value}.", _OF_ARGUMENT + _BOOLEANS, example)
+    return _named(body, name, f"Where x is {value}.", _OF_ARGUMENT + _BOOLEANS, "1.0 -> False")
 
 
 isfinite = _function("isfinite", _isfinite, "Where x is neither infinite nor nan.", "1.0 -> True",
                      of=_BOOLEANS)
 isinf = _function("isinf", _isinf, "Where x is infinite.", "1.0 -> False", of=_BOOLEANS)
 isnan = _function("isnan", lambda x: ops.ne(x, x), "Where x is nan.", "1.0 -> False", of=_BOOLEANS)
-isposinf = _infinity_test("isposinf", np.inf, "1.0 -> False")
-isneginf = _infinity_test("isneginf", -np.inf, "1.0 -> False")
+isposinf = _infinity_test("isposinf", np.inf)
+isneginf = _infinity_test("isneginf", -np.inf)
 iscomplex = _function("iscomplex", lambda x: as_bool(_imag(x)), "Where x has an imaginary part.",
-                      "1 + 2j -> True",
-                      by_keyword=True, of=_BOOLEANS)
+                      "1 + 2j -> True", by_keyword=True, of=_BOOLEANS)
 isreal = _function("isreal", lambda x: ops.bitwise_not(as_bool(_imag(x))), "Where x is real.",
-                   "1 + 2j -> False",
-                   by_keyword=True, of=_BOOLEANS)
+                   "1 + 2j -> False", by_keyword=True, of=_BOOLEANS)
 
 
 def iscomplexobj(x: Any) -> bool:

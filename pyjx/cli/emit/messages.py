@@ -81,10 +81,10 @@ def _is_live() -> bool:
         return False
 
 
-def pointing(line: str, column: int, width: int = 1) -> str:
-    """A line with carets below a place in it."""
+def pointing(line: str, column: int) -> str:
+    """A line with a caret below a place in it."""
     line = line.expandtabs(1)
-    return f"  {line}\n  {' ' * min(column, len(line))}{'^' * max(width, 1)}"
+    return f"  {line}\n  {' ' * min(column, len(line))}^"
 
 
 def described(error: BaseException, doing: str) -> str:

@@ -282,9 +282,7 @@ def narrowed(values: list[Any]) -> str:
 def load_function(target: str) -> Any:
     """The function that `FILE.py:NAME` or `module:NAME` names."""
     place, colon, name = target.rpartition(":")
-    if not colon or not place or not name:
-        raise CommandError(_no_colon(target))
-    if target.endswith(".py"):
+    if not (colon and place and name) or target.endswith(".py"):
         raise CommandError(_no_colon(target))
     module = _file(place) if place.endswith(".py") else _module(place)
     value: Any = module
