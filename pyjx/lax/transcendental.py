@@ -23,7 +23,7 @@ from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Value
 from pyjx.lax.common import all_weak, nary_shape, operand
-from pyjx.lax.compare import abs, clamp, eq, min, select
+from pyjx.lax.compare import abs, clamp, eq, lt, select
 from pyjx.lax.convert import complex, imag, real, stop_gradient
 from pyjx.lax.elementwise import (
     FLOATING,
@@ -242,19 +242,16 @@ logistic_p = elementwise("logistic", INEXACT, arithmetic=transcendental, decompo
 
 def _told_by_value(x: Value, accuracy: AccuracyMode | Tolerance | None) -> bool:
     """Whether the value of a sigmoid function tells its slope: of complex numbers always."""
-    return accuracy is AccuracyMode.DEFAULT or (
-        dtypes.issubdtype(get_aval(x).dtype, np.complexfloating))
+    return accuracy is AccuracyMode.DEFAULT or get_aval(x).dtype in dtypes.complex_dtypes
 
 
 @in_single
 def _logistic_grad(x: Value) -> Array:
-    """s (1 - s) for s = 1 / (1 + e^-x), as s (s e^-x): right where s is rounded to 1, too.
-
-    XLA takes the exponential of the function; s is made of it again, so that it need not wait.
-    """
-    e = min(exp(neg(x)), like(x, float(np.finfo(get_aval(x).dtype).max)))
+    """s (1 - s) for s = 1 / (1 + e^-x), whose exponential is that of the function. Where s may be
+    rounded to 1, 1 - s = s e^-x; where e^-x overflows, s is 0."""
+    e = exp(neg(x))
     s = div(like(x, 1), add(like(x, 1), e))
-    return mul(s, mul(s, e))
+    return mul(s, select(lt(x, like(x, 0)), sub(like(x, 1), s), mul(s, e)))
 
 
 logistic_grad_p = elementwise("logistic_grad", FLOATING, arithmetic=transcendental,
