@@ -8,7 +8,7 @@ error one would expect, so code that catches TypeError keeps working.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyjx.jaxlib_api import JaxRuntimeError
 from pyjx.lazy import directory
@@ -20,6 +20,8 @@ class JAXTypeError(TypeError):
     The classes below it say what to do; `except jax.errors.JAXTypeError` handles them all, as a
     program does that goes on without `jit`.
     """
+
+    said: Said | None = None  # what the message is made of
 
     def __init__(self, message: str) -> None:
         super().__init__(_explained(self, message))
@@ -55,8 +57,8 @@ class ConcretizationTypeError(JAXTypeError):
 
     def __init__(self, tracer: Any, context: str = "", cure: str | None = None) -> None:
         super().__init__(_about(
-            tracer, "Abstract tracer value encountered where concrete value is expected: traced "
-            f"array with shape {_type(tracer)}" + (context and f"\n{context}"),
+            self, tracer, "Abstract tracer value encountered where concrete value is expected: "
+            f"traced array with shape {_type(tracer)}" + (context and f"\n{context}"),
             cure_for(tracer) if cure is None else cure))
 
 
@@ -75,7 +77,8 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
     def __init__(self, tracer: Any) -> None:
         JAXTypeError.__init__(self, _about(
-            tracer, f"Attempted boolean conversion of traced array with shape {_type(tracer)}.",
+            self, tracer,
+            f"Attempted boolean conversion of traced array with shape {_type(tracer)}.",
             "To choose between values use jnp.where, to loop use lax.while_loop, "
             "and to combine conditions use & | ~ or jnp.logical_and and its like."))
 
@@ -94,8 +97,8 @@ class TracerArrayConversionError(JAXTypeError):
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(_about(
-            tracer, "The numpy.ndarray conversion method __array__() was called on traced array "
-            f"with shape {_type(tracer)}",
+            self, tracer, "The numpy.ndarray conversion method __array__() was called on traced "
+            f"array with shape {_type(tracer)}",
             "Call the function of jax.numpy in place of NumPy's, or run NumPy code "
             "outside of the traced function."))
 
@@ -114,9 +117,9 @@ class TracerIntegerConversionError(JAXTypeError):
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(_about(
-            tracer, f"The __index__() method was called on traced array with shape {_type(tracer)}",
-            ("To index, make the indexed sequence an array with jnp.asarray; to loop a traced "
-             "number of times use lax.while_loop. " + cure_for(tracer, "Python's int")).rstrip()))
+            self, tracer, "The __index__() method was called on traced array with shape "
+            f"{_type(tracer)}", "To index, make the indexed sequence an array with jnp.asarray; to "
+            "loop a traced number of times use lax.while_loop.", cure_for(tracer, "Python's int")))
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
@@ -134,7 +137,7 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(_about(
-            tracer, f"Array boolean indices must be concrete; got {_type(tracer)}",
+            self, tracer, f"Array boolean indices must be concrete; got {_type(tracer)}",
             "The number of selected elements would decide the shape of the result. Keep the "
             "shape: jnp.where(mask, x, 0), or jnp.where(mask, value, x) to assign, or give the "
             "number of elements as the size argument of jnp.nonzero or jnp.where."))
@@ -304,16 +307,38 @@ def cure_for(tracer: Any, passed: str = "Python's number or a tuple of such",
                       "jax.debug.print.").format(passed)
 
 
-def _about(tracer: Any, what: str, *cure: str) -> str:
+class Said(NamedTuple):
+    """What a message on a tracer is made of."""
+
+    what: str
+    origin: str
+    cure: str
+    known: str  # how the value may be known
+
+
+def _about(error: Any, tracer: Any, what: str, cure: str, known: str = "") -> str:
     """The message on a tracer. A text is the message itself: errors are pickled as their classes
     and messages."""
     if isinstance(tracer, str):
         return tracer
-    if not getattr(getattr(tracer, "_trace", None), "alive", True):
-        what = ("Encountered an unexpected tracer: a value escaped from a transformed function "
-                f"that has returned, and has no value outside of it.\n{what}")
-        cure = (_OF_LEAKS,)
-    return _lines(what, _origin(tracer), *cure)
+    said = Said(what, _origin(tracer), cure, known)
+    if getattr(getattr(tracer, "_trace", None), "alive", True):
+        error.said = said
+        return _composed(said)
+    return _composed(said._replace(
+        cure=_OF_LEAKS, known="", what="Encountered an unexpected tracer: a value escaped from a "
+        f"transformed function that has returned, and has no value outside of it.\n{what}"))
+
+
+def _composed(said: Said) -> str:
+    return _lines(said.what, said.origin, f"{said.cure} {said.known}".strip())
+
+
+def told_otherwise(error: Any, **parts: str) -> str:
+    """The message of an error on a tracer with other parts, once: where something else serves than
+    is said in general."""
+    said, error.said = error.said._replace(**parts), None
+    return _explained(error, _composed(said))
 
 
 def _origin(tracer: Any) -> str:

@@ -27,7 +27,7 @@ from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, pat
 from pyjx.core.call_notes import ASKED, say
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import shortened, shortened_lines, shortened_text, without_addresses
-from pyjx.errors import ConcretizationTypeError
+from pyjx.errors import ConcretizationTypeError, Said, told_otherwise
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.not_yet import hint
 from pyjx.tree_util import keystr, of_each_leaf, tree_flatten_with_path, tree_map, tree_structure
@@ -446,59 +446,53 @@ _FOR_ARRAYS: dict[Any, str] = {
        if hasattr(np, name) and callable(f) and name != "remainder"}}
 
 
-def _as_asked(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+def _as_asked(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     """What serves in the place of the user's instruction, or of the function of Python's or another
     package's, that has asked for a value which is traced."""
     users = [tb for tb in tracebacks_of(exc) if not is_internal(tb.tb_frame.f_code.co_filename)
              and not is_of_foundation(tb.tb_frame.f_code.co_filename)]
-    if not users or "a part of the program" in found.string:
-        return None
-    said, cure, more = found[1], found[2] or "", found[3]
-    instead = _in_place(users[-1], cure.partition("lax.while_loop. ")[2])
-    if instead is _SHOWN:
-        said = re.sub("\nThe problem arose .*", "", said)
-    if (instead or "").startswith("In place") and re.search(r" with shape ~?u?int\d+\[\]", said):
-        instead = f"{instead} A size must be known as it is traced, like a static argument of jit."
-    return instead and f"{said}\n{instead}{more}"
+    cure = _in_place(users[-1], exc.said) if users and exc.said else None
+    if cure is _SHOWN:
+        return told_otherwise(exc, what=exc.said.what.partition("\n")[0], cure=cure)
+    return None if cure is None else told_otherwise(exc, cure=cure)
 
 
 _SHOWN = ("While the function is traced, the array has no value. Print it as the program runs by "
           "jax.debug.print('{x}', x=x).")
-_WRITTEN = ("NumPy's arrays hold no values that are traced: make this one by jax.numpy, and write "
-            "x = x.at[i].set(value).")
+_WRITTEN = "{} that is traced: make this one by jax.numpy, and write x = x.at[i].set(value)."
+_OF_NUMPY = _WRITTEN.format("NumPy's arrays hold no value")
 
 
-def _in_place(tb: TracebackType, static: str) -> str | None:
-    """What serves in the place of what failed; `static` says how a number may be static."""
+def _in_place(tb: TracebackType, said: Said) -> str | None:
+    """What serves in the place of what failed; None where nothing else is known."""
     frame, at, code = tb.tb_frame, tb.tb_lasti, tb.tb_frame.f_code.co_code
     operation, before = opname[code[at]], opname[code[max(at - 2, 0)]]
     if operation in ("STORE_SUBSCR", "STORE_SLICE"):
-        return _WRITTEN
+        return _WRITTEN.format("Lists take no index") if said.known else _OF_NUMPY
     if operation == "BINARY_OP" and code[at + 1] == 6:  # `"%.2f" % x`
         return _SHOWN
     if operation == "BINARY_SLICE" or before == "BUILD_SLICE":
-        return ("For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, "
-                f"size). {static}")
+        return "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size)."
     if operation == "BINARY_SUBSCR":
-        return f"To index, make the indexed sequence an array: jnp.asarray(x)[i]. {static}".strip()
+        return "To index, make the indexed sequence an array: jnp.asarray(x)[i]."
     if operation == "CONTAINS_OP":
         return _PYTHONS.format("in", "jnp.any(x == y) or jnp.isin")
     name, called = value_called(tb)
     if called is range:
-        return f"To loop a traced number of times use lax.fori_loop or lax.while_loop. {static}"
+        return "To loop a traced number of times use lax.fori_loop or lax.while_loop."
     if name.rpartition(".")[2] in _OF_FILES:
         return "Save what the traced function returns."
     other = _FOR_ARRAYS.get(called) if type(called) is type(max) else None
     if other and not (arguments_at(frame, at) or ((), {}))[1]:  # such as a key, which others lack
         return _PYTHONS.format(name, other)
-    return static or _of_package(tb) or None
+    return "" if said.known else _of_package(tb)
 
 
 _PYTHONS = "Python's `{}` asks for the value: use {}."
 _OF_FILES = ("dump", "dumps", "save", "savetxt", "savez", "savez_compressed", "tofile")
 
 
-def _of_package(tb: TracebackType) -> str:
+def _of_package(tb: TracebackType) -> str | None:
     """What serves in the place of a function of NumPy's or SciPy's."""
     names, value = callee(tb)
     owner = ""
@@ -508,24 +502,26 @@ def _of_package(tb: TracebackType) -> str:
     owner = "numpy" if isinstance(value, np.ufunc) and not owner else (
         owner or str(getattr(value, "__module__", "")))
     if not owner.startswith(("numpy", "scipy")):
-        return ""
+        return None
     if owner.startswith("numpy.random"):
         return "NumPy draws once, as it is traced: draw by jax.random, with a key."
     for place in (owner, "scipy.special", "numpy"):
         with suppress(AttributeError):
             if names and names[-1] in attrgetter(place)(sys.modules["pyjx"]).__all__:
+                size = (" A size must be known as it is traced, like a static argument of jit."
+                        ) * (names[-1] == "arange")
                 return (f"In place of {'.'.join(names)} use jax.{place}.{names[-1]}; or run it "
-                        "outside of the traced function.")
-    return ""
+                        f"outside of the traced function.{size}")
+    return None
 
 
 def _as_buffer(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """That NumPy's arrays hold no traced values, in place of the error that says which asked."""
-    if not isinstance(exc.__cause__, ConcretizationTypeError):
+    cause = exc.__cause__
+    if not isinstance(cause, ConcretizationTypeError) or cause.said is None:
         return None
-    origin = re.search(r"\nThe error (.*?)(?=\n(?!  called ))", str(exc.__cause__), re.DOTALL)
-    exc.__cause__, exc.__suppress_context__ = None, True
-    return f"{found.string}{origin[0] if origin else ''}\n{_WRITTEN}"
+    exc.__cause__, exc.__context__, exc.__suppress_context__ = None, cause, True
+    return "\n".join([found.string, cause.said.origin, _OF_NUMPY])
 
 
 def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
@@ -570,8 +566,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         r"^.*(?:masked arrays|__jax_array__\(\)) .*", re.DOTALL), _as_leaf),
     (TypeError, re.compile("invalid PRNG key data:|unexpected PRNG key type"), _as_no_key),
     (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
-    (ASKED, re.compile(r"^(.*?)(?:\n((?!The |  called )[^\n]*))?(\nMore: .*)", re.DOTALL),
-     _as_asked),
+    (ASKED, re.compile(""), _as_asked),
     (ValueError, re.compile("^setting an array element with a sequence"), _as_buffer),
     ((RuntimeError, ValueError), re.compile(
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),

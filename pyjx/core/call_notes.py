@@ -7,7 +7,7 @@ from __future__ import annotations
 import builtins
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from inspect import Parameter
 from opcode import opmap
@@ -37,6 +37,7 @@ from pyjx.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
     cure_for,
+    told_otherwise,
 )
 from pyjx.guards import is_guarded
 
@@ -44,9 +45,11 @@ _NOTE = "The call was"
 _LONGEST = 600  # characters of its arguments
 
 
-def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any],
+              static: Collection[str] = ()) -> None:
     """Tell an error of the function `fun`, which was called with these arguments and calls this in
-    an `except` clause, in words of the user's call, and show that where they do not name it.
+    an `except` clause, in words of the user's call, and show that where they do not name it. Of
+    its arguments those in `static` must be known while it is traced.
 
     A function of the library that had called it is told of in its place. There is no note where a
     function of the user's, or of another package, was running. Whatever goes wrong here, the error
@@ -64,7 +67,7 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
         if _users_function_ran(exc):
             return
         if isinstance(exc, ASKED):
-            _tell_traced(exc, call)
+            _tell_traced(exc, call, static)
         text = None if hasattr(exc, "_is_told") else told(exc, call, list(tracebacks_of(exc)))
         if text is not None:
             say(exc, text)
@@ -327,29 +330,32 @@ def _about(text: str, said: bool, call: Call, tbs: Sequence[TracebackType]
 
 
 ASKED = (ConcretizationTypeError, TracerArrayConversionError, TracerIntegerConversionError)
-_OWN_CURE = re.compile(r"(\n(?!The |  called )[^\n]*)?(?=\nMore: )")
-_MADE = re.compile(r" The value came from the operation `.*?\)\.(?=\n)")
+_MADE = re.compile(r" The value came from the operation `.*?\)\.(?=\n|$)")
 
 
-def _tell_traced(exc: Any, call: Call) -> None:
-    """Say which arguments the function had to know while it was traced, in place of what serves
-    where the user's own code asks for the value."""
+def _tell_traced(exc: Any, call: Call, static: Collection[str]) -> None:
+    """Say which arguments the function had to know while it was traced, of the static ones if it
+    tells these, in place of what serves where the user's own code asks for the value."""
     *_, last = tracebacks_of(exc)
     asked = _tracers(list(last.tb_frame.f_locals.values()))
     given = {p: found for p, x in call.given.items() if (found := _tracers(x))}
-    itself = {p: any([x is y for x in found for y in asked]) for p, found in given.items()}
+    itself = [p for p, found in given.items() if any([x is y for x in found for y in asked])]
     by_python = isinstance(exc, (TracerBoolConversionError, TracerIntegerConversionError))
-    names = [p for p in given if (by_python and itself[p])
-             or _is_for_python(call.annotations.get(p))]
-    message = exc.args[0]
-    if not names or "a part of the program" in message:
+    names = [p for p in given if (p in static if static else _is_for_python(
+        call.annotations.get(p)) or (by_python and p in itself))]
+    names = [p for p in names if p in itself] or names
+    if not names or exc.said is None:
         return
-    said = (f"\nArgument {', '.join(map(repr, names))} of {call.name} is a part of the program, "
-            "and must be known while it is traced. " + cure_for(
-                given[names[0]][0], of_argument=AS_STATIC.format("Python's value")))
-    if not any(itself.values()):  # it was made of them by the function
-        message = _MADE.sub("", message)
-    say(exc, _OWN_CURE.sub(lambda _: said, message, 1))
+    variadic = call.parameters and call.parameters[names[0]].kind is Parameter.VAR_POSITIONAL
+    called = "" if variadic else f" {', '.join(map(repr, names))}"
+    cure = (f"Argument{called} of {call.name} is a part of the program, and must be known while it "
+            "is traced.")
+    if variadic or len(names) > 1:
+        cure = (f"Arguments{called} of {call.name} are parts of the program, and must be known "
+                "while it is traced.")
+    origin = exc.said.origin if itself else _MADE.sub("", exc.said.origin)  # made by the function
+    say(exc, told_otherwise(exc, origin=origin, cure=cure, known=cure_for(
+        given[names[0]][0], of_argument=AS_STATIC.format("Python's value"))))
 
 
 def _tracers(x: Any) -> list[Tracer]:

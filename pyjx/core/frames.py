@@ -104,8 +104,10 @@ def is_internal(file_name: str) -> bool:
 def is_of_foundation(file_name: str) -> bool:
     """Whether a file is of Python's library, or of a package that this one is built on, which may
     be compiled: what is called from here there is no business of the user's."""
-    return file_name.endswith(".pyx") or (file_name.startswith(_foundation) and (
-        "site-packages" not in file_name or file_name.startswith(_foundation[1:])))
+    if file_name.endswith(".pyx"):  # they tell no folder
+        return file_name.startswith(("numpy/", "scipy/"))
+    return file_name.startswith(_foundation) and (
+        "site-packages" not in file_name or file_name.startswith(_foundation[1:]))
 
 
 def tracebacks_of(exc: BaseException) -> Iterator[TracebackType]:

@@ -70,7 +70,7 @@ def _leave(name: str, x: ArrayLike, other: object, reflected: bool = False) -> A
         kinds = [type(x).__name__, type(other).__name__]
         cure = ("jax.tree.map(f, a, b) computes with each leaf of trees" if type(other) is dict
                 else "make it an array with jnp.asarray")
-        if "mul" in name:
+        if name in ("__mul__", "__rmul__") and type(other) in (list, tuple):
             cure += "; to repeat it, use Python's int, as a static argument of jit is"
         raise TypeError(f"unsupported operand type(s) for {_symbol(name)}: "
                         f"{kinds[reflected]!r} and {kinds[not reflected]!r}; {cure}")

@@ -362,7 +362,9 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     if axis is None:
         parts = [lax.reshape(x, (get_aval(x).size,)) for x in parts]
         axis = 0
-    return joined("append", parts, canonical_axis(axis, get_aval(parts[0]).ndim or 1))
+    else:  # `joined` would speak of one sequence of arrays
+        axis = canonical_axis(axis, get_aval(parts[0]).ndim or 1)  # it refuses scalars
+    return joined("append", parts, axis)
 
 
 @numpy_function

@@ -256,7 +256,7 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
         except Exception as error:
             if (given := as_arrays(args, kwargs)) is not None:
                 return function(*given[0], **given[1])
-            call_notes.note_call(error, body, args, kwargs)
+            call_notes.note_call(error, body, args, kwargs, static_argnames)
             raise
 
     return function

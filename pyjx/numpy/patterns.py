@@ -159,7 +159,7 @@ def _concrete_slice(item: slice, position: int) -> slice:
                 "indexing syntax. Slice entries must be static integers. Got "
                 f"slice({item.start}, {item.stop}, {item.step}) at position {position}. "
                 f"The shape of the result would depend on a value.{x._origin_msg()}\nFor a part of "
-                "known size use lax.dynamic_slice_in_dim(x, start, size, axis), to write to one "
+                "known size use lax.dynamic_slice_in_dim(x, start, size, axis), to write to it "
                 "lax.dynamic_update_slice_in_dim. " + errors.cure_for(
                     x, "Python's ints", errors.AS_STATIC.format("Python's ints")))
         if x is not None and not hasattr(x, "__index__") and not isinstance(x, SymbolicDim):
