@@ -23,7 +23,7 @@ from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Value
 from pyjx.lax.common import all_weak, nary_shape, operand
-from pyjx.lax.compare import abs, clamp, eq, lt, select
+from pyjx.lax.compare import abs, clamp, eq, select
 from pyjx.lax.convert import complex, imag, real, stop_gradient
 from pyjx.lax.elementwise import (
     FLOATING,
@@ -247,11 +247,15 @@ def _told_by_value(x: Value, accuracy: AccuracyMode | Tolerance | None) -> bool:
 
 @in_single
 def _logistic_grad(x: Value) -> Array:
-    """s (1 - s) for s = 1 / (1 + e^-x), whose exponential is that of the function. Where s may be
-    rounded to 1, 1 - s = s e^-x; where e^-x overflows, s is 0."""
+    """s (1 - s) for s = 1 / (1 + e^-x), as s (s e^-x): right where s is rounded to 1, too.
+
+    The exponential is that of the function, but s is made again, of one without infinities, where
+    the slope is 0: XLA would keep the function's s beside it for the backward pass.
+    """
     e = exp(neg(x))
+    e = select(eq(e, like(x, math.inf)), full_aval(get_aval(x), 0), e)
     s = div(like(x, 1), add(like(x, 1), e))
-    return mul(s, select(lt(x, like(x, 0)), sub(like(x, 1), s), mul(s, e)))
+    return mul(s, mul(s, e))
 
 
 logistic_grad_p = elementwise("logistic_grad", FLOATING, arithmetic=transcendental,

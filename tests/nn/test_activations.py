@@ -217,6 +217,17 @@ def test_slopes_take_no_exponential_of_their_own(name, exponentials):
         assert "stablehlo.exponential" not in slopes
 
 
+def test_layers_of_sigmoids_keep_two_arrays_each():
+    def loss(ws, x):
+        for w in ws:
+            x = x + jax.nn.sigmoid(x @ w)
+        return (x**2).mean()
+
+    ws, x = [jnp.ones((128, 128))] * 12, jnp.ones((512, 128))
+    compiled = jax.jit(jax.grad(loss)).lower(ws, x).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 26 * x.nbytes
+
+
 @pytest.mark.parametrize("function", [jax.nn.softplus, jax.nn.log_sigmoid, jax.nn.mish])
 def test_logarithms_of_sums_with_one_ask_nothing(function):
     text = jax.jit(function).lower(jnp.float32(0.5)).as_text()
