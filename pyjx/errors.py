@@ -80,7 +80,8 @@ class TracerBoolConversionError(ConcretizationTypeError):
             self, tracer,
             f"Attempted boolean conversion of traced array with shape {_type(tracer)}.",
             "To choose between values use jnp.where, to loop use lax.while_loop, "
-            "and to combine conditions use & | ~ or jnp.logical_and and its like."))
+            "and to combine conditions use & | ~ or jnp.logical_and and its like."
+            + f" {_CURES['jit'].format('True or False')}" * _is_argument_of_jit(tracer)))
 
 
 class TracerArrayConversionError(JAXTypeError):
@@ -286,6 +287,14 @@ _CURES = {
     "cond": _OF_BRANCHES, "switch": _OF_BRANCHES,
     "checkpoint / remat": "",  # which says it itself
 }
+
+
+def _is_argument_of_jit(tracer: Any) -> bool:
+    """Whether a value is a whole argument of a jitted function, not one that is made of some."""
+    origin = _origin(tracer)
+    makers = ["".join(found) for found in _MAKER.findall(origin)]
+    return (makers[-1:] == ["jit"] and "came from the operation" not in origin
+            and re.search(r"depends on the value of the argument \w+\.$", origin) is not None)
 
 
 def cure_for(tracer: Any, passed: str = "Python's number or a tuple of such",

@@ -5,6 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
+import pyjx as jax
+import pyjx.numpy as jnp
 from pyjx import errors
 
 
@@ -158,3 +160,26 @@ def test_errors_of_a_library_name_the_page_of_their_kind():
 def test_the_checker_raises_the_error_that_is_documented():
     from pyjx.core.check import JaxprTypeError
     assert JaxprTypeError is errors.JaxprTypeError
+
+
+def test_a_switch_that_is_an_argument_may_be_static():
+    def scaled(x, train):
+        return 2 * x if train else x
+
+    with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
+        jax.jit(scaled)(1.0, True)
+    assert "mark the argument it comes from as static" in str(caught.value)
+    assert "and pass True or False there" in str(caught.value)
+    assert float(jax.jit(scaled, static_argnames=["train"])(1.0, True)) == 2.0
+
+
+@pytest.mark.parametrize("traced", [
+    lambda: jax.jit(lambda x: x if x > 0 else -x)(1.0),
+    lambda: jax.jit(lambda x: x if x["a"] else 1.0)({"a": True}),
+    lambda: jax.vmap(lambda x: x if x else 1.0)(jnp.ones(3)),
+    lambda: jax.lax.scan(lambda c, x: (c, x if x else c), 0.0, jnp.ones(3)),
+])
+def test_a_condition_that_is_made_of_arguments_is_not_said_to_be_one(traced):
+    with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
+        traced()
+    assert "static" not in str(caught.value) and "use jnp.where" in str(caught.value)

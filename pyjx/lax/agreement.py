@@ -262,7 +262,7 @@ def _check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
                                 lambda path: "the corresponding component of the carry output",
                                 tree, out_tree),
                f"({what}) so that the carry output has the same pytree structure as the carry "
-               "input", fun)
+               "input", fun, returns_nothing(out_tree.children()[-1] if depth else out_tree))
     wrong = type_differences(lambda path: f"the input {component(path)}",
                              lambda path: "the corresponding output carry component",
                              tree, avals, out_avals)
@@ -271,9 +271,18 @@ def _check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
                f"({what}) so that all output types match the corresponding input types", fun)
 
 
-def _raise(what: str, differences: list[str], cure: str, fun: Callable[..., Any]) -> NoReturn:
+def _raise(what: str, differences: list[str], cure: str, fun: Callable[..., Any], hint: str = ""
+           ) -> NoReturn:
     raise TypeError(f"{what}, but they differ:\n\n{in_full(differences)}\n\nRevise the function "
-                    f"{cure}. It is {source_of(fun)}.")
+                    f"{cure}. It is {source_of(fun)}.{hint}")
+
+
+def returns_nothing(tree: TreeDef) -> str:
+    """For messages: that a function gives None, as one does whose `return` is missing."""
+    return " It returns None: is a `return` missing?" if tree == _NONE else ""
+
+
+_NONE = tree_structure(None)
 
 
 # -- branches --------------------------------------------------------------------------------------
@@ -391,5 +400,7 @@ def _check_equal(op: str, pair: tuple[int, int], names: Sequence[str],
         what = f"{op} branches must have equal output types but they differ."
         cure = "all output types match"
         text = in_full(wrong)
-    described = f"{a} is {source_of(funs[i])}\n{b} is {source_of(funs[j])}"
+    described = "\n".join([
+        f"{names[n]} is {source_of(funs[n])}" +
+        returns_nothing(traced[n].out_tree).replace(" It", ", which", 1) for n in pair])
     raise TypeError(f"{what}\n\n{described}\n\n{text}\n\nRevise {a} and/or {b} so that {cure}.")

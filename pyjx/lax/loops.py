@@ -70,6 +70,7 @@ from pyjx.lax.agreement import (
     as_in_program,
     check_nothing_is_summed,
     check_sends_nothing,
+    returns_nothing,
     trace_function,
     traced_with_carry,
 )
@@ -299,7 +300,8 @@ def _condition(fun: Callable[..., Any], carry: Sequence[Value], tree: TreeDef) -
     avals = cond.out_avals
     if not treedef_is_leaf(out_tree) or len(avals) != 1:  # None is a leaf of no values
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but got pytree "
-                        f"{out_tree}. The function is {source_of(fun)}.")
+                        f"{out_tree}. The function is {source_of(fun)}."
+                        f"{returns_nothing(out_tree)}")
     if avals[0].shape != () or avals[0].dtype != np.bool_:
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but got output type(s) "
                         f"{list(avals)}. The function is {source_of(fun)}.")

@@ -229,3 +229,16 @@ def test_under_disable_jit_bodies_do_not_change_arrays_of_the_caller():
     assert not x.any()
     assert all((end == 3).all() for end in ends) and set_at.tolist() == [1, 2]
     assert every.tolist() == [[1, 1], [2, 2], [3, 3]]
+
+
+@pytest.mark.parametrize("call", [
+    lambda f: lax.fori_loop(0, 3, lambda i, c: f(c), 0.0),
+    lambda f: lax.while_loop(lambda c: c < 3, f, 0.0), lambda f: lax.while_loop(f, abs, 0.0),
+    lambda f: lax.cond(True, f, abs, 0.0), lambda f: lax.switch(1, [abs, f], 0.0),
+])
+def test_a_function_without_return_is_told_so(call):
+    def forgets(c):
+        c + 1.0
+
+    with pytest.raises(TypeError, match="returns None: is a `return` missing"):
+        call(forgets)
