@@ -5,6 +5,7 @@ those with a forward rule for the derivative, `custom_jvp`.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
@@ -149,10 +150,14 @@ class CustomFunction(PositionalFunction[R]):
 
         Raises:
           CustomVJPException: it closes over a value that is differentiated.
+          TypeError: it returns what is no array.
         """
         result = self.fun(*args)
+        outs, tree = flatten(result)
+        if not all(map(is_valid_value, outs)):
+            raise_bad_result(f"function {source_of(self.fun)}", tree, outs)
         if state.level:
-            refuse_captured_tangents(primitive, flatten(result)[0])
+            refuse_captured_tangents(primitive, outs)
         return result
 
 
@@ -330,7 +335,14 @@ class _FlatJvp:
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         fun = self.fun
         unflatten = fun.in_tree.unflatten
-        result = at_own_lines(self.jvp, *fun.static, unflatten(primals), unflatten(tangents))
+        try:
+            result = at_own_lines(self.jvp, *fun.static, unflatten(primals), unflatten(tangents))
+        except TypeError as error:
+            if re.search(r"\btuple\b|\bsequence\b", str(error)):
+                error.add_note(f"The rule {source_of(self.jvp)} is called as rule(primals, "
+                               "tangents), with a tuple of one for each argument of "
+                               f"{fun.__name__}.")
+            raise
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
                 f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce a pair "

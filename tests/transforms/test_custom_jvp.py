@@ -366,3 +366,32 @@ def test_what_operations_give_of_numbers_are_arrays(convert, value):
     assert isinstance(jax.vjp(convert, value)[0], jax.Array)
     assert isinstance(jax.linearize(convert, value)[0], jax.Array)
     assert jax.value_and_grad(convert)(value)[0].shape == ()
+
+
+@pytest.mark.parametrize("rule", [
+    lambda x, t: (jnp.sin(x), t), lambda x, t: (x**2, t), lambda x, t: (1.0, t * 2.0)])
+def test_what_a_rule_is_given_is_told_where_it_takes_arrays(rule):
+    f = jax.custom_jvp(lambda x: x**2)
+    f.defjvp(rule)
+    with pytest.raises(TypeError) as caught:
+        jax.grad(f)(2.0)
+    assert "is called as rule(primals, tangents), with a tuple of one for each argument of" in (
+        caught.value.__notes__[0])
+    f.defjvp(lambda primals, tangents: (primals[0]**2, 2 * primals[0] * tangents[0]))
+    assert float(jax.grad(f)(2.0)) == 4.0
+
+
+def _text(x):
+    return "out"
+
+
+@pytest.mark.parametrize("made", [jax.custom_jvp, jax.custom_vjp])
+def test_what_a_function_with_rules_returns_is_checked_without_derivatives_too(made):
+    f = made(_text)
+    (f.defvjp if made is jax.custom_vjp else f.defjvp)(*[lambda *a: a] * (1 + (
+        made is jax.custom_vjp)))
+    for call in (f, jax.jit(f)):
+        with pytest.raises(TypeError, match="returned a value of type <class 'str'>"):
+            call(1.0)
+    with pytest.raises(TypeError, match="returned a value of type <class 'str'>"):
+        jax.custom_gradient(lambda x: ("out", abs))(1.0)
