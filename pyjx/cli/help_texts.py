@@ -96,6 +96,9 @@ def main(arguments: Sequence[str]) -> int:
             print(f"  {name:52}{text.splitlines()[0]}")
         return 0
     name = arguments[0].rpartition(".")[2]
+    for flag, state in states.items():
+        if name in (state.environ, flag.removeprefix("jax_")) and name not in known:
+            name = flag
     if name in known:
         print(f"{name}\n\n{known[name]}")
         return 0

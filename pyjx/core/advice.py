@@ -421,6 +421,15 @@ def _as_shape(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     return None
 
 
+def _as_sized(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """The size of the function that the user called, where that has one, in the place of another's
+    that it is made of."""
+    code = next(tracebacks_of(exc)).tb_frame.f_code
+    sized = code.co_name != found[1] and "size" in code.co_varnames[
+        :code.co_argcount + code.co_kwonlyargcount]
+    return found.string.replace(f"jnp.{found[1]}", f"jnp.{code.co_name}") if sized else None
+
+
 def _as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
     passed = _passed(exc, "self")
     if passed and f"It was {passed}" not in exc.__notes__:
@@ -566,6 +575,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         r"^.*(?:masked arrays|__jax_array__\(\)) .*", re.DOTALL), _as_leaf),
     (TypeError, re.compile("invalid PRNG key data:|unexpected PRNG key type"), _as_no_key),
     (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
+    (ConcretizationTypeError, re.compile(r"The size argument of jnp\.(\w+) must"), _as_sized),
     (ASKED, re.compile(""), _as_asked),
     (ValueError, re.compile("^setting an array element with a sequence"), _as_buffer),
     ((RuntimeError, ValueError), re.compile(

@@ -104,8 +104,9 @@ def log_sum_exp(name: str, a: Any, axis: Axis, b: Any, keepdims: bool, return_si
     if b is None:
         (x,), weights = promote_args_as_floats(name, a), None
     else:
+        a, b = operands(name, a, b)
+        shape = broadcast_shapes(get_aval(a).shape, get_aval(b).shape)
         x, weights = promote_args_as_floats(name, a, b)
-        shape = broadcast_shapes(get_aval(x).shape, get_aval(weights).shape)
         x, weights = stretch(x, shape), stretch(weights, shape)
     if where is not None:
         x = masked(where, x, -math.inf)

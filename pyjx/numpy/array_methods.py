@@ -571,8 +571,8 @@ def install() -> None:
     for name in METHODS:
         if name not in vars(Tracer):
             setattr(Tracer, name, _OfReference(name))
-    for name, value in (("__setitem__", _tracer_setitem), ("nbytes", property(_nbytes)),
-                        ("itemsize", property(_itemsize))):
+    for name, value in (("__setitem__", _tracer_setitem), ("__delitem__", ArrayImpl.__delitem__),
+                        ("nbytes", property(_nbytes)), ("itemsize", property(_itemsize))):
         setattr(Tracer, name, value)
     for name in ("addressable_data", "delete", "devices", "is_deleted", "on_device_size_in_bytes",
                  "unsafe_buffer_pointer"):
@@ -581,7 +581,8 @@ def install() -> None:
                  "is_fully_replicated", "traceback"):
         setattr(Tracer, name, _of_value(name, getter=True))
     for name in ("block_until_ready", "copy_to_host_async"):
-        setattr(Tracer, name, _unavailable(name, "method"))
+        setattr(Tracer, name, _unavailable(
+            name, "method", " Leave it out: call it on what the traced function returns."))
     for name, cure in (("device", ""), ("dimension_as_value", ""),
                        ("memory_space", " Use `jax.typeof(x).memory_space` instead.")):
         setattr(Tracer, name, _unavailable(name, "attribute", cure))

@@ -190,7 +190,9 @@ def _batched_matmul(a: ArrayLike, b: ArrayLike, precision: PrecisionLike,
             drop_a += [i - skip_a] if m == 1 else []
         else:
             raise ValueError(f"Incompatible types for matmul arguments: {x.str_short()} and "
-                             f"{y.str_short()}")
+                             f"{y.str_short()}. Axis {i - skip_a} of the one has size {m}, axis "
+                             f"{i - skip_b} of the other size {n}: sizes of a batch must be equal, "
+                             "or 1.")
     a = lax.squeeze(a, drop_a) if drop_a else a
     b = lax.squeeze(b, drop_b) if drop_b else b
     in_a, in_b = sorted([*shared, *only_a]), sorted([*shared, *only_b])

@@ -74,13 +74,16 @@ def parts_of(name: str, arrays: Any, dtype: DTypeLike | None = None) -> list[Any
     return promote_dtypes(*parts)
 
 
+_ONE_SEQUENCE = "The arrays are one sequence, as in {}((a, b))."
+
+
 def _axis(name: str, axis: Any, ndim: int) -> int:
     try:
         return canonical_axis(axis, ndim)
     except TypeError as error:
         if isinstance(axis, tuple) or np.ndim(axis):
             raise TypeError(f"{name}: axis must be an integer, but an array or a tuple was given. "
-                            f"The arrays are one sequence, as in {name}((a, b)).") from None
+                            f"{_ONE_SEQUENCE.format(name)}") from None
         raise error
 
 
@@ -89,10 +92,11 @@ def joined(name: str, parts: list[Any], axis: int | Sequence[int] | None) -> Any
     if not parts:
         raise ValueError("Need at least one array to concatenate.")
     ndim = get_aval(parts[0]).ndim
-    axis = _axis(name, axis, ndim or 1)
     if not ndim:
-        raise ValueError("Zero-dimensional arrays cannot be concatenated. Join them along a new "
-                         "axis, as in stack((a, b)).")
+        raise ValueError("Zero-dimensional arrays cannot be concatenated. " + (
+            _ONE_SEQUENCE.format(name) if np.ndim(axis) else
+            "Join them along a new axis, as in stack((a, b))."))
+    axis = _axis(name, axis, ndim)
     if len(parts) == 1:
         return parts[0]
     return lax.concatenate(parts, axis)
@@ -272,7 +276,7 @@ def _dtype_of_joined(name: str, dtype: DTypeLike) -> Any:
     except (TypeError, ValueError) as error:
         if isinstance(dtype, (list, tuple)) or hasattr(dtype, "aval"):
             raise type(error)(f"{name}: dtype must be a dtype, not an array or a sequence. "
-                              f"The arrays are one sequence, as in {name}((a, b)). {error}"
+                              f"{_ONE_SEQUENCE.format(name)} {error}"
                               ) from None
         raise
 

@@ -21,7 +21,7 @@ from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant, wrapped_constant
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim
-from pyjx.lax.common import broadcast_shapes
+from pyjx.lax.common import broadcast_shapes, misfit
 from pyjx.numpy.creation import host_sequence, of_sequence
 from pyjx.numpy.promotion import as_operand, convert, is_arraylike
 
@@ -413,13 +413,23 @@ class _Layout:
             self.shape.append(entry.size)
 
 
+def _block_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: shapes={shapes}, those of the arrays of an "
+            f"index{misfit(shapes)} For each of one with each of the others, index by jnp.ix_(i, "
+            "j).") from None
+
+
 def make_plan(shape: tuple[int, ...], pattern: tuple[Entry, ...], bound: list[Any], wrap: bool
               ) -> Plan:
     """The plan of a pattern whose entries each stand for an axis; `bound` are their values."""
     dtype = index_dtype([v for v in bound if v is not None], shape)
     arrays = {i: wrapped(v, shape[i], dtype, wrap)
               for i, (entry, v) in enumerate(zip(pattern, bound, strict=True)) if entry == ARRAY}
-    block = broadcast_shapes(*[get_aval(a).shape for a in arrays.values()]) if arrays else None
+    block = _block_shape([get_aval(a).shape for a in arrays.values()]) if arrays else None
     layout = _Layout(shape, pattern, block)
     batch_dims = sorted([*layout.block_dims, *layout.strided.values()])
     place = {d: k for k, d in enumerate(batch_dims)}

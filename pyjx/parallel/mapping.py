@@ -461,7 +461,8 @@ def _check_type(spec: PartitionSpec, aval: ShapedArray | AbstractRef, names: fro
         raise ValueError(f"in_specs passed to shard_map: {asked} does not match the specs of the "
                          f"input: {lies} for arg: {aval.str_short()}, which is "
                          f"args{leaf_paths(in_tree)[i]}. Without `in_specs` arguments are cut as "
-                         "they lie; to move one, call `jax.reshard` on it before.")
+                         "they lie; to move one before, jax.device_put(x, NamedSharding(mesh, "
+                         f"{asked})) does, or jax.reshard within jax.set_mesh(mesh).")
 
 
 # -- one axis at a time ----------------------------------------------------------------------------

@@ -430,6 +430,11 @@ def _setitem(self: Any, i: Any, x: Any) -> None:
                     "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html")
 
 
+def _delitem(self: Any, i: Any) -> None:
+    raise AttributeError("JAX arrays are immutable and have no parts to delete. Instead of del "
+                         "x[i], use x = jnp.delete(x, i), whose result has another shape.")
+
+
 def _removed(name: str, instead: str) -> Any:
     def refuse(self: Any) -> NoReturn:
         raise AttributeError(f"arr.{name} has been deprecated. Use {instead}")
@@ -519,6 +524,7 @@ _METHODS: dict[str, Any] = {
     "__copy__": _copied,
     "__deepcopy__": _copied,
     "__setitem__": _setitem,
+    "__delitem__": _delitem,
     "item": _item,
     "tolist": lambda self: value(self).tolist(),
     "tobytes": lambda self, order="C": value(self).tobytes(order),

@@ -203,7 +203,11 @@ def _told(error: BaseException, callback: FlatFunction, traceback: Any = None) -
     """What a callback raised, which one it was, and where the program calls it."""
     frame = user_frame(traceback)
     place = f", which is called at {frame}" if frame is not None else ""
-    return f"{type(error).__name__}: {error}\nIt came from the callback {_name(callback)}{place}."
+    given, text = getattr(callback, "in_tree", None), f"{type(error).__name__}: {error}"
+    if given is not None and not given.num_leaves and " positional argument" in text:
+        place += (", without arguments: they come behind result_shape_dtypes, the types of what "
+                  "it returns")
+    return f"{text}\nIt came from the callback {_name(callback)}{place}."
 
 
 def checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequence[Any]) -> list[Any]:

@@ -443,7 +443,11 @@ def _raise_rank(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
                         "expected an int or None.")
     cures = ["jax.random.split(key, n) gives a key to each of n examples"
              ] * dtypes.is_extended(getattr(leaves[i], "dtype", None))
-    if any([_shape(x) for x, d in zip(leaves, in_dims, strict=True) if d is not None]):
+    lists = [x for x in (*args, *kwargs.values()) if type(x) in (list, tuple) and all(
+        [type(y) in (bool, int, float, complex) for y in flatten(x)[0]])]
+    if any([leaves[i] is y for x in lists for y in flatten(x)[0]]):
+        cures.append("a list of numbers is no array, but a tree: give jnp.array of it")
+    elif any([_shape(x) for x, d in zip(leaves, in_dims, strict=True) if d is not None]):
         cures.append("where it is the same for all examples, its entry of in_axes is None")
     raise ValueError(
         f"{name} was requested to map its argument along axis {axis}, which implies that its rank "

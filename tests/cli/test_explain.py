@@ -78,3 +78,9 @@ def test_what_is_not_there_has_a_cure(given, said, capsys):
 def test_versions(option, capsys):
     assert main([option]) == 0
     assert capsys.readouterr().out.startswith("pyjx ")
+
+
+@pytest.mark.parametrize("name", ["JAX_DEBUG_NANS", "debug_nans", "jax_debug_nans"])
+def test_flags_are_explained_by_each_of_their_names(name, capsys):
+    assert main(["explain", name]) == 0
+    assert capsys.readouterr().out.startswith("jax_debug_nans\n")

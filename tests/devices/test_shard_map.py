@@ -517,6 +517,10 @@ def test_arguments_lie_as_specs_say_along_explicit_axes(wrap):
             double(spec, **options)(x)
     np.testing.assert_array_equal(double(P("x"))(cut), 2 * X)
     np.testing.assert_array_equal(double(P("x"))(jax.reshard(X, cut.sharding)), 2 * X)
+    with pytest.raises(ValueError, match=r"jax.device_put\(x, NamedSharding\(mesh, P\('x',\)\)\)"):
+        double(P("x"))(X)
+    with jax.set_mesh(mesh):
+        np.testing.assert_array_equal(double(P("x"))(jax.reshard(X, P("x",))), 2 * X)
     both = jax.device_put(X, NamedSharding(mesh, P("x", "y")))  # the compiler goes on to cut y
     np.testing.assert_array_equal(wrap(jax.shard_map(
         lambda x: 2 * x, mesh=mesh, in_specs=P("x"), out_specs=P("x"),

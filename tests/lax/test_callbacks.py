@@ -685,3 +685,10 @@ for why in ("the first", "the second", "the third"):
     assert "a program failed" in done.stderr
     for which in ("first", "second", "third"):
         assert f"the {which}" in done.stderr
+
+
+@pytest.mark.parametrize("call", [jax.pure_callback, jax.experimental.io_callback])
+def test_arguments_in_the_place_of_their_types_are_missed(call):
+    with pytest.raises(jax.errors.JaxRuntimeError, match="they come behind result_shape_dtypes"):
+        jax.block_until_ready(call(np.sin, jnp.ones(3)))
+    assert call(np.sin, jnp.ones(3), jnp.ones(3)).shape == (3,)

@@ -369,3 +369,8 @@ def test_products_of_rounded_arrays_have_three_configurations():
     x = jnp.ones((2, 32))
     with pytest.raises(ValueError, match=r"configs must be three, .* got 2"):
         nn.scaled_dot_general(x, x, (((1,), (1,)), ((), ())), configs=configs)
+
+
+def test_weights_of_another_shape_are_a_value_error():
+    with pytest.raises(ValueError, match=r"logsumexp: Incompatible shapes .*\[\(3,\), \(2,\)\]"):
+        jax.nn.logsumexp(jnp.ones(3), b=jnp.ones(2))

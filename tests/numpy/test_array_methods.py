@@ -344,3 +344,19 @@ def test_reshape_takes_sizes_that_are_arrays_and_refuses_traced_ones():
             jax.jit(call)(3)
     with pytest.raises(TypeError, match=r"of integer type, got \[2\.0, 3\]"):
         x.reshape([2.0, 3])
+
+
+@pytest.mark.parametrize("run", [lambda f: f(jnp.ones(3)), lambda f: jax.jit(f)(jnp.ones(3))])
+def test_elements_are_not_deleted(run):
+    def without(x):
+        del x[0]
+
+    with pytest.raises(AttributeError, match=r"use x = jnp.delete\(x, i\), whose result"):
+        run(without)
+    assert run(lambda x: jnp.delete(x, 0)).shape == (2,)
+
+
+@pytest.mark.parametrize("name", ["block_until_ready", "copy_to_host_async"])
+def test_what_waits_for_arrays_is_for_results(name):
+    with pytest.raises(AttributeError, match="Leave it out: call it on what the traced function"):
+        jax.jit(lambda x: getattr(x, name)())(1.0)

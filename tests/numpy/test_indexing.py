@@ -528,3 +528,13 @@ def test_indices_along_an_axis_that_do_not_fit_name_the_other_axis():
     with pytest.raises(ValueError, match=r"shapes=\[\(3, 4\), \(2, 2\)\]\. take_along_axis: "
                        "indices must be of the size 3 that arr has along axis 0, or 1, got 2;"):
         jnp.take_along_axis(jnp.zeros((3, 4)), jnp.zeros((2, 2), int), 1)
+
+
+@pytest.mark.parametrize("read", [
+    lambda x, *at: x[at], lambda x, *at: x.at[at].set(1.0), lambda x, *at: x.at[at].get()])
+def test_arrays_of_an_index_that_do_not_broadcast(read):
+    x, rows, columns = jnp.ones((4, 4)), jnp.arange(2), jnp.arange(3)
+    for call in (read, jax.jit(read)):
+        with pytest.raises(ValueError, match=r"Incompatible shapes .*\(3,\)\], those of the arr"):
+            call(x, rows, columns)
+    assert read(x, *jnp.ix_(rows, columns)).shape in ((2, 3), (4, 4))

@@ -406,3 +406,10 @@ def test_what_is_there_already_is_said_in_integers(call):
 def test_taken_from_nothing_is_weak_as_the_array_is():
     taken = jnp.take_along_axis(jnp.full((3,), 2), jnp.zeros((0,), int), 0)
     assert taken.weak_type and taken.shape == (0,)
+
+
+def test_arrays_that_are_not_one_sequence():
+    with pytest.raises(ValueError, match=r"Zero-dim.* one sequence, as in concatenate\(\(a, b"):
+        jnp.concatenate(jnp.ones(3), jnp.ones(3))
+    with pytest.raises(TypeError, match=r"The arrays are one sequence, as in concatenate\(\(a, b"):
+        jnp.concatenate(jnp.ones((3, 3)), jnp.ones((3, 3)))

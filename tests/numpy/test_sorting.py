@@ -338,3 +338,16 @@ def test_bisection_is_a_loop(size, side):
 def test_an_empty_name_is_no_method(method: object) -> None:
     with pytest.raises(ValueError, match="method"):
         jnp.digitize(jnp.arange(2.0), jnp.arange(3.0), method=method)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "args"), [
+    ("argwhere", 1), ("flatnonzero", 1), ("nonzero", 1), ("compress", 2), ("extract", 2),
+    ("unique", 1), ("union1d", 2), ("setdiff1d", 2), ("intersect1d", 2)])
+def test_the_size_is_said_of_the_function_that_is_called(name, args):
+    x = jnp.asarray([True, False])
+    f = getattr(jnp, name)
+    with pytest.raises(jax.errors.ConcretizationTypeError) as caught:
+        jax.jit(lambda x: f(*[x] * args))(x)
+    assert f"\nThe size argument of jnp.{name} must be statically specified to use jnp.{name}" in (
+        str(caught.value))
+    jax.jit(lambda x: f(*[x] * args, size=1))(x)

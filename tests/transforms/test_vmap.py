@@ -326,3 +326,15 @@ def test_errors_tell_the_sizes_of_an_example(fun):
     with pytest.raises((TypeError, ValueError)) as batched:
         jax.vmap(fun)(A)
     assert str(batched.value) == str(alone.value)
+
+
+@pytest.mark.parametrize("args", [([1.0, 2.0],), (np.ones(2), [1.0, 2.0]), ([[1, 2], [3, 4]],)])
+def test_lists_of_numbers_are_no_arrays(args):
+    def f(*args):
+        return jax.tree.leaves(args)[0]
+
+    with pytest.raises(ValueError, match="a list of numbers is no array, but a tree: give"):
+        jax.vmap(f)(*args)
+    assert jax.vmap(f)(*map(jnp.array, args)).shape[0] == 2
+    with pytest.raises(ValueError, match="its entry of in_axes is None"):
+        jax.vmap(f)((jnp.ones(3), 2.0))
