@@ -94,7 +94,7 @@ def joined(name: str, parts: list[Any], axis: int | Sequence[int] | None) -> Any
     ndim = get_aval(parts[0]).ndim
     if not ndim:
         raise ValueError("Zero-dimensional arrays cannot be concatenated. " + (
-            _ONE_SEQUENCE.format(name) if np.ndim(axis) else
+            _ONE_SEQUENCE.format(name) if hasattr(axis, "__len__") else
             "Join them along a new axis, as in stack((a, b))."))
     axis = _axis(name, axis, ndim)
     if len(parts) == 1:

@@ -517,7 +517,7 @@ def test_arguments_lie_as_specs_say_along_explicit_axes(wrap):
             double(spec, **options)(x)
     np.testing.assert_array_equal(double(P("x"))(cut), 2 * X)
     np.testing.assert_array_equal(double(P("x"))(jax.reshard(X, cut.sharding)), 2 * X)
-    with pytest.raises(ValueError, match=r"jax.device_put\(x, NamedSharding\(mesh, P\('x',\)\)\)"):
+    with pytest.raises(ValueError, match=r"device_put\(x, NamedSharding\(mesh, P\('x', None"):
         double(P("x"))(X)
     with jax.set_mesh(mesh):
         np.testing.assert_array_equal(double(P("x"))(jax.reshard(X, P("x",))), 2 * X)
