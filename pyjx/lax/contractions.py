@@ -240,23 +240,15 @@ def dot_shape(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> tup
     rhs_batch = tuple([rhs.shape[d] for d in rb])
     if lhs_batch != rhs_batch:
         raise TypeError("dot_general requires lhs batch dimensions and rhs batch dimensions to "
-                        f"have the same shape, got {lhs_batch} and {rhs_batch}."
-                        f"{_axes_of(lhs, lb, rhs, rb)}")
+                        f"have the same shape, got {lhs_batch} and {rhs_batch}.")
     lhs_sum = tuple([lhs.shape[d] for d in lc])
     rhs_sum = tuple([rhs.shape[d] for d in rc])
     if lhs_sum != rhs_sum:
         raise TypeError("dot_general requires contracting dimensions to have the same shape, got "
-                        f"{lhs_sum} and {rhs_sum}.{_axes_of(lhs, lc, rhs, rc)}")
+                        f"{lhs_sum} and {rhs_sum}.")
     lhs_rest = [lhs.shape[d] for d in other_axes(lhs.ndim, lc, lb)]
     rhs_rest = [rhs.shape[d] for d in other_axes(rhs.ndim, rc, rb)]
     return (*lhs_batch, *lhs_rest, *rhs_rest)
-
-
-def _axes_of(lhs: ShapedArray, left: Sequence[int], rhs: ShapedArray, right: Sequence[int]
-             ) -> str:
-    """For messages: axes of two operands."""
-    return (f" They are axes {tuple(left)} of lhs, {lhs.str_short()}, and axes {tuple(right)} of "
-            f"rhs, {rhs.str_short()}.")
 
 
 _CATEGORIES = (np.bool_, np.integer, np.floating, np.complexfloating)
