@@ -80,8 +80,8 @@ class TracerBoolConversionError(ConcretizationTypeError):
             self, tracer,
             f"Attempted boolean conversion of traced array with shape {_type(tracer)}.",
             "To choose between values use jnp.where, to loop use lax.while_loop, "
-            "and to combine conditions use & | ~ or jnp.logical_and and its like."
-            + f" {_CURES['jit'].format('True or False')}" * _is_argument_of_jit(tracer)))
+            "and to combine conditions use & | ~ or jnp.logical_and and its like.",
+            _CURES["jit"].format("True or False") if _is_argument_of_jit(tracer) else ""))
 
 
 class TracerArrayConversionError(JAXTypeError):
