@@ -215,7 +215,7 @@ def _integer_input(name: str, x: Any, argument: Any) -> str:
     if node is not None and name.endswith("]"):
         of = name.rpartition("[")[0]
         name = f"{of}.{next(k for k, value in vars(node).items() if value is x)}"
-        if cure := getattr(node, "_by_data", None):  # as sparse arrays have
+        if cure := getattr(node, "_cure_for_grad", None):  # as sparse arrays have
             return f" The input is {name}: {cure.format(of)}"
     if isinstance(x, int):
         return f" The input is {name}, which is {x!r}: write {float(x)!r}."

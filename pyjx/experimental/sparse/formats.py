@@ -6,7 +6,6 @@ import abc
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval, length
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import of_field
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.types import Value
 from pyjx.runtime.operations import op_jit
@@ -123,17 +123,19 @@ def function(fun: Fun) -> Fun:
     return fun
 
 
-def _refused(method: str) -> Callable[..., Any]:
+def _refused(method: str) -> Callable[..., Any]:  # which subclasses override by what returns
     def refuse(self: JAXSparse, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"{type(self)}.{method}")
 
+    refuse.__name__, refuse.__qualname__ = method, f"JAXSparse.{method}"
     return refuse
 
 
 class JAXSparse(abc.ABC):
     """A sparse array: buffers of its elements and of where they are, and a shape.
 
-    Subclasses are pytrees whose leaves are the buffers.
+    Subclasses are pytrees whose leaves are the buffers. `_cure_for_grad` is what `jax.grad` says of
+    one that it refuses for its indices; "{}" stands for the argument.
     """
 
     data: Array
@@ -143,7 +145,7 @@ class JAXSparse(abc.ABC):
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
     __array_ufunc__ = None  # NumPy's operators leave it to those of this class
-    _by_data = "jax.experimental.sparse.grad differentiates by {}.data alone."  # what `grad` says
+    _cure_for_grad = "jax.experimental.sparse.grad differentiates by {}.data alone."
 
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int]) -> None:
         self.shape = tuple(shape)
@@ -216,8 +218,8 @@ class Buffered(JAXSparse):
     _buffers: ClassVar[tuple[str, ...]]
     _facts: ClassVar[tuple[str, ...]] = ()
 
-    dtype = property(attrgetter("data.dtype"))
-    nse = property(attrgetter("data.size"))
+    dtype = of_field("data.dtype")
+    nse = of_field("data.size")
 
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int], **known: bool) -> None:
         super().__init__(args, shape=shape)

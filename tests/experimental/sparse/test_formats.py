@@ -52,6 +52,12 @@ def test_products_are_transposed(cls: Any, wrap: Any) -> None:
     check_grads(wrap(lambda y: mat @ jnp.sin(y)), (V,), order=2, rtol=2e-2)
 
 
+def test_what_a_format_refuses_has_its_own_name() -> None:
+    for name in ("sum", "__pos__", "__getitem__"):
+        method = getattr(sparse.CSR, name)
+        assert (method.__name__, method.__qualname__) == (name, f"JAXSparse.{name}")
+
+
 def test_matrix_formats_refuse() -> None:
     mat = sparse.CSR.fromdense(M)
     with pytest.raises(NotImplementedError, match="__mul__"):

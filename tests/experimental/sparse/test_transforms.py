@@ -94,6 +94,16 @@ def test_vmap_of_operations() -> None:
     check(jax.vmap(lambda m: m.T)(got), M3.swapaxes(1, 2))
 
 
+def test_sparse_grad_checks_argnums() -> None:
+    def product(m: Any, v: Any) -> Any:
+        return (m @ v).sum()
+
+    with pytest.raises(ValueError, match=r"argnums=\(0, 0\) names an argument twice"):
+        sparse.grad(product, argnums=(0, 0))(bcoo(M), V)
+    with pytest.raises(ValueError, match=r"but got value -5 for len\(args\) == 2"):
+        sparse.grad(product, argnums=-5)(bcoo(M), V)
+
+
 def test_sparse_grad() -> None:
     mat = bcoo(M)
     g = sparse.grad(lambda m, v: (m @ v).sum())(mat, V)
