@@ -31,24 +31,30 @@ def name_of(fun: Callable[..., Any]) -> str:
 
 def source_of(fun: Callable[..., Any]) -> str:
     """`name at file:line`, for messages; the name alone of a function of this package."""
-    name = name_of(fun)
+    return name_of(fun) + _place(fun)
+
+
+def _place(fun: Callable[..., Any]) -> str:
     while isinstance(fun, partial):
         fun = fun.func
     code: Any = getattr(getattr(fun, "__wrapped__", fun), "__code__", None)
     users = code is not None and not is_internal(code.co_filename)
-    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if users else name
+    return f" at {code.co_filename}:{code.co_firstlineno}" if users else ""
 
 
-def of_transformation(fun: Callable[..., Any]) -> str:
-    """As `source_of`, and what made `fun` of the user's function: `vmap of loss at file:line`."""
-    while isinstance(fun, partial):
-        fun = fun.func
-    inner, code = getattr(fun, "__wrapped__", None), getattr(fun, "__code__", None)
-    if inner is None or (code is not None and not is_internal(code.co_filename)):
-        return source_of(fun)
-    made = f"{code.co_qualname.partition('.')[0].lstrip('_')} of " if code else ""  # none by jit
-    said = of_transformation(inner)
-    return made + said if " at " in said else source_of(fun)
+def of_transformation(fun: Callable[..., Any]) -> tuple[str, str]:
+    """What made `fun` of the user's function, and the source of that: `vmap of `, `loss at
+    file:line`. The first is empty where nothing did, and where the function is not the user's."""
+    inner, made = fun, ""
+    while True:
+        while isinstance(inner, partial):
+            inner = inner.func
+        wrapped, code = getattr(inner, "__wrapped__", None), getattr(inner, "__code__", None)
+        if wrapped is None or (code is not None and not is_internal(code.co_filename)):
+            return (made, source_of(inner)) if _place(inner) else ("", source_of(fun))
+        if code:  # jit has none
+            made += f"{code.co_qualname.partition('.')[0].lstrip('_')} of "
+        inner = wrapped
 
 
 def check_values(values: Sequence[Any]) -> None:

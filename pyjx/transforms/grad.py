@@ -243,7 +243,7 @@ def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef
         cure = "reduce the output to a scalar with output.sum()"
         if aval.size == 1:
             cure = f"extract the scalar with output.reshape(()) or output[0], {cure}"
-        summed = _SUM if " of " in of_transformation(fun) else ""
+        summed = _SUM if of_transformation(fun)[0] else ""
         raise TypeError("Gradient only defined for scalar-output functions. Output had shape: "
                         f"{aval.shape}. To get the gradient, {cure}, or use jax.jacobian to "
                         f"differentiate a function with a non-scalar output.{_of(fun)}{summed}")
@@ -258,7 +258,7 @@ def _of(fun: Callable[..., Any], cure: str = "") -> str:
     """Which function an output is of, after a cure, which rules of the user's have not."""
     rule = fun.fwd if isinstance(fun, custom_rules.custom_vjp) else None
     if rule is None:
-        return f"{cure} The function is {of_transformation(fun)}."
+        return f"{cure} The function is {''.join(of_transformation(fun))}."
     return (f" That is what {source_of(rule)} gave beside residuals, a rule of {source_of(fun)}: "
             "it must be the output of the function.")
 

@@ -150,6 +150,9 @@ SCALAR = "Gradient only defined for scalar-output functions. Output "
     (lambda: jax.grad(jnp.sin, argnums=-2)(1.0), ValueError,
      "must have value greater than or equal to -len(args) and less than len(args), but got value "
      "-2 for len(args) == 1."),
+    (lambda: jax.grad(jnp.add, argnums=(0, -7, 4))(1.0, 2.0), ValueError,
+     "argnums of add must have value greater than or equal to -len(args) and less than len(args), "
+     "but got value -7 for len(args) == 2."),
     (lambda: jax.grad(lambda x: x)(x=1.0), TypeError,
      "differentiating with respect to argnums=0 requires at least 1 positional arguments"),
     (lambda: jax.grad(lambda x: x, has_aux=True)(1.0), TypeError,
@@ -271,3 +274,11 @@ def test_what_a_transformation_made_is_not_taken_for_its_function(f, name):
     said, cure = str(caught.value).split(" The function is ")[1].split(". With f for it, ")
     assert said.startswith(name)
     assert eval(cure.partition(" is the")[0], {"jax": jax, "f": f})(w).shape == w.shape
+
+
+def test_a_path_is_not_taken_for_a_transformation():
+    scope = {}
+    exec(compile("def loss(x): return x * x", "/proof of concept/at home.py", "exec"), scope)
+    with pytest.raises(TypeError, match=f"^{SCALAR}") as caught:
+        jax.grad(scope["loss"])(jnp.ones(2))
+    assert str(caught.value).endswith("The function is loss at /proof of concept/at home.py:1.")
