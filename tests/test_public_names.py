@@ -5,6 +5,7 @@ import pickle
 import re
 import subprocess
 import sys
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from types import GenericAlias
 
@@ -126,6 +127,16 @@ def test_public_objects_are_documented():
             if callable(value) and not (getattr(value, "__doc__", "") or "").strip():
                 bare.append(f"{package}.{name}")
     assert not bare, "\n".join(bare)
+
+
+def test_members_do_not_show_what_python_says_of_their_getters():
+    """A property without words of its own shows those of the function that it is made of."""
+    getters = {attrgetter.__doc__, itemgetter.__doc__}
+    shown = [f"{package}.{name}.{member}" for package in stubs.PACKAGES
+             for _, name in names_of(package)
+             if isinstance(cls := getattr(importlib.import_module(package), name), type)
+             for member in dir(cls) if getattr(getattr(cls, member, None), "__doc__", 0) in getters]
+    assert not shown, "\n".join(shown)
 
 
 FORBIDDEN = ("scipy", "jax", "jax._src", "jaxlib.mlir", "jaxlib.mlir.ir", "opt_einsum", "inspect",

@@ -36,6 +36,7 @@ class HashablePartial(Alike):
     def __init__(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
         self.f, self.args, self.kwargs = f, args, kwargs
 
+    @property
     def _key(self) -> tuple[Any, ...]:
         return self.f.__code__, self.args, tuple(self.kwargs.items())
 

@@ -11,6 +11,7 @@ from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.primitive import Primitive
+from pyjx.core.records import of_field
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer, Trace, Tracer, outside_of
 from pyjx.engine.forward import JVPTrace
@@ -134,7 +135,7 @@ _any_explicit = property(lambda mesh: AxisType.Explicit in mesh.axis_types)
 give(Trace, main=property(lambda trace: trace), requires_low=False, is_valid=_is_valid,
      invalidate=_invalidate, stage_value=lambda self, val: val, full_raise=_full_raise)
 give(DynamicJaxprTrace, stage_value=_recorded)
-give(DynamicJaxprTracer, val=property(attrgetter("_var")), parent=property(attrgetter("_eqn")),
+give(DynamicJaxprTracer, val=of_field("_var"), parent=of_field("_eqn"),
      get_const=_constant_of)
 give(JVPTrace, to_primal_tangent_pair=JVPTrace.primal_and_tangent,
      cur_qdd=lambda self, x: _nothing_more(x),
@@ -145,12 +146,12 @@ give(JVPTrace, to_primal_tangent_pair=JVPTrace.primal_and_tangent,
      process_shard_map=_as_operation)
 # Of an array nothing is known beyond its type.
 give(Tracer, cur_qdd=_nothing_more, type_state=_nothing_more, mutable_qdd=None,
-     aval_mutable_qdd=property(attrgetter("aval")))
+     aval_mutable_qdd=of_field("aval"))
 give(Primitive, call_primitive=False, map_primitive=False, bind_with_trace=bind_with_trace,
      get_bind_params=lambda self, params: params)
 give(AbstractMesh, _any_axis_explicit=_any_explicit)
 give(Mesh, _any_axis_explicit=_any_explicit)
-give(PjitFunction, _fun=property(attrgetter("__wrapped__")))
+give(PjitFunction, _fun=of_field("__wrapped__"))
 
 # What a value is made of: of itself. `qdd` is what is known of a value beyond its type, which
 # changes, and by older names there are others of the same.

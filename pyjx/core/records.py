@@ -42,7 +42,7 @@ else:
             cls._fields = cls.__match_args__ = fields = tuple(cls.__annotations__)
             cls._field_defaults = {name: body[name] for name in fields if name in body}
             for position, name in enumerate(fields):
-                setattr(cls, name, property(itemgetter(position)))
+                setattr(cls, name, property(itemgetter(position), doc=f"Field {position}."))
 
         def __new__(cls, *args: Any, **kwargs: Any) -> Record:
             if kwargs or len(args) != len(cls._fields):
@@ -113,18 +113,32 @@ def filled(frozen: Any, **fields: Any) -> Any:
 
 
 class Alike:
-    """Base of objects that are equal where they are of one class and their slots are."""
+    """Base of objects that are equal where they are of one class and their keys are: their slots,
+    those of bases too, unless the class says another `_key`.
+
+    Raises:
+      TypeError: a subclass has neither slots nor a key, so that all its objects would be equal;
+        `__slots__ = ()` says that they are.
+    """
 
     __slots__: tuple[str, ...] = ()
 
-    def _key(self) -> tuple[Any, ...]:
-        return tuple([getattr(self, name) for name in self.__slots__])
+    _key: Any = property(type)  # of what has no slots
+
+    def __init_subclass__(cls) -> None:
+        own = vars(cls)
+        if own.get("__slots__") and "_key" not in own:
+            slots = [name for base in cls.__mro__ for name in vars(base).get("__slots__", ())]
+            # In C, as tables hash callbacks.
+            cls._key = property(attrgetter(*slots), doc="What is compared: the slots.")
+        elif cls._key is Alike._key and "__slots__" not in own:
+            raise TypeError(f"{cls.__name__} has neither slots nor a _key to be compared by.")
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._key() == other._key()
+        return self._key == other._key if type(other) is type(self) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash((type(self), self._key()))
+        return hash((type(self), self._key))
 
 
 class Value(Alike, Frozen):
@@ -139,10 +153,10 @@ class Value(Alike, Frozen):
     (True, False)
     """
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def _fields(self) -> dict[str, Any]:
-        return dict(zip(self.__slots__, self._key(), strict=True))
+        return {name: getattr(self, name) for name in self.__slots__}
 
     def __reduce__(self) -> Any:
         return partial(type(self), **self._fields()), ()
@@ -172,4 +186,4 @@ def of_field(path: str) -> Any:
     >>> Own(1 + 2j).imaginary
     2.0
     """
-    return property(attrgetter(path))
+    return property(attrgetter(path), doc=f"`self.{path}`.")

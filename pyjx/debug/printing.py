@@ -48,9 +48,6 @@ class Parted(Alike):
             self.places.append(known[id(x)])
         self._rest = [x if at is None else None for x, at in zip(leaves, self.places, strict=True)]
 
-    def _key(self) -> Any:
-        return self._tree, self.places, self._rest
-
     def __hash__(self) -> int:
         return hash(self._tree)
 

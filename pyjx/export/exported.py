@@ -61,6 +61,7 @@ class DisabledSafetyCheck(Alike):
     def __init__(self, _impl: str) -> None:
         self._impl = _impl  # jax's pickles fill it by this name
 
+    @property
     def _key(self) -> tuple[Any, ...]:
         return (self._impl,)
 

@@ -38,10 +38,16 @@ if TYPE_CHECKING:
 # -- effects ---------------------------------------------------------------------------------------
 
 
-class IOEffect(Alike, Effect):
-    """A callback is called."""
+class IOEffect(Effect):
+    """A callback is called. Equal ones are of one class."""
 
     __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
 
     def __repr__(self) -> str:
         return type(self).__name__.removesuffix("Effect")

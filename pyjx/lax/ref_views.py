@@ -65,9 +65,6 @@ class Transform(Alike):
         it cannot be told."""
         return self, dim
 
-    def _key(self) -> tuple[Any, ...]:
-        return (self.to,)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()}({self.to})"
 

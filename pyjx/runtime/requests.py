@@ -38,6 +38,7 @@ class Asked(Alike):
         self.leaves = tuple([_checked(s, what) for s in leaves])
         self.what = what
 
+    @property
     def _key(self) -> Any:
         return self.leaves, self.tree, self.caller
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
+from unittest import mock
 
 import pytest
 
-from pyjx.core.records import Record
+import pyjx as jax
+from pyjx.core.records import Alike, Record, of_field
 
 
 class Point(Record):
@@ -59,3 +61,58 @@ def test_wrong_values(args, kwargs):
 def test_fields_are_read_only():
     with pytest.raises(AttributeError):
         Point(1).x = 2
+
+
+def test_fields_have_words_of_their_own():
+    assert Point.y.__doc__ == "Field 1."
+    assert of_field("aval.shape").__doc__ == "`self.aval.shape`."
+
+
+class Named(Alike):
+    __slots__ = ("name",)
+
+    def __init__(self, name, *rest):
+        self.name = name
+        for slot, value in zip(type(self).__slots__, rest, strict=False):
+            setattr(self, slot, value)
+
+
+class Sized(Named):
+    __slots__ = ("size",)
+
+
+class Bare(Named):
+    pass
+
+
+class Nothing(Alike):
+    __slots__ = ()
+
+
+class Keyed(Alike):
+    @property
+    def _key(self):
+        return self.shown
+
+
+def test_alike_objects_have_one_class_and_equal_slots():
+    assert Named(1) == Named(1) and hash(Named(1)) == hash(Named(1))
+    assert Named(1) != Named(2) and Named(1) != Bare(1) and Bare(1) != Bare(2)
+    assert Sized(1, 2) == Sized(1, 2) and hash(Sized(1, 2)) == hash(Sized(1, 2))
+    assert Sized(1, 2) != Sized(0, 2) and Sized(1, 2) != Sized(1, 0)
+    assert Nothing() == Nothing() and len({Nothing(), Nothing()}) == 1
+    one, other = Keyed(), Keyed()
+    one.shown, other.shown, other.hidden = 1, 1, 2
+    assert one == other
+
+
+def test_strangers_may_say_that_they_are_equal():
+    assert Named(1) == mock.ANY and Named(1) != 1
+    assert jax.extend.random.PRNGSpec(None) == mock.ANY
+
+
+def test_objects_that_would_all_be_equal_are_refused():
+    with pytest.raises(TypeError, match=r"^Lost has neither slots nor a _key to be compared by"):
+        type("Lost", (Alike,), {})
+    with pytest.raises(TypeError, match=r"^Lost has neither slots nor a _key"):
+        type("Lost", (Nothing,), {})
