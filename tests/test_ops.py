@@ -360,6 +360,19 @@ def test_primitive_is_complete(name: str) -> None:
     assert not missing, f"{name} lacks: {', '.join(missing)}"
 
 
+def test_what_moves_values_and_is_fused() -> None:
+    """XLA makes loops of these; not of collectives, nor of what reads or makes references, which
+    move values, too."""
+    fused = {name for name, p in PRIMITIVES.items() if p.fuses}
+    assert {name for name in fused if PRIMITIVES[name].cost is None} == {
+        "bitcast_convert_type", "bits_apart", "concatenate", "dynamic_slice", "gather", "name",
+        "pad", "preduced", "pvary", "reduced_vary_cast", "rev", "split", "stack", "stop_gradient",
+        "tie", "tile", "unstack", "vary_unreduced_cast"}
+    assert {name for name, p in PRIMITIVES.items() if p.of_elements} - fused == {
+        "all_gather", "all_gather_invariant", "all_to_all", "dynamic_update_slice", "empty_ref",
+        "freeze", "get", "new_ref", "pbroadcast", "ppermute", "scatter", "swap"}
+
+
 @pytest.mark.parametrize("name", [n for n in dir(lax) if not n.startswith("_")])
 def test_public_function_has_an_example(name: str) -> None:
     value = getattr(lax, name)

@@ -174,7 +174,8 @@ class Primitive:
         that is being recorded; None where the equation is to be added all the same.
 
     From these follow `of_elements`, whether an element of the one result is made of few elements of
-    the operands, and `fuses`, whether XLA makes one loop of it and of what reads its result.
+    the operands, and `fuses`, whether XLA makes one loop of it and of what reads its result; not of
+    what has effects: of collectives, and of what reads or makes references.
     """
 
     __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "compiled", "contracts", "cost",
@@ -258,6 +259,7 @@ class Primitive:
                 raise TypeError(f"Primitive '{self.name}' has a rule {kind!r} already.")
             setattr(self, kind, rule)
             self.exact |= kind == "batch_axis"  # which may hold programs
+            self.fuses &= kind != "effects"
         return self
 
     def bind(self, *operands: Any, **params: Any) -> Any:
