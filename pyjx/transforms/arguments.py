@@ -79,7 +79,8 @@ def at_argnums(fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any],
 
     Raises:
       ValueError: there is no such argument, or one is named twice.
-      TypeError: there are fewer arguments than that, where forward mode does not ask.
+      TypeError: there are fewer arguments than that; `forward`, for `jacfwd`, makes this a
+        ValueError too, as in JAX.
     """
     if isinstance(argnums, int):
         if not kwargs and len(args) == 1 and argnums in (0, -1):
