@@ -74,7 +74,10 @@ def _chlo(op: str) -> Emit:
 
 
 def _binary(op: str) -> Emit:
-    return lambda b, eqn, x, y: b.binary(f"stablehlo.{op}", x, y, out_aval(eqn))
+    def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
+        return b.binary(f"stablehlo.{op}", x, y, out_aval(eqn))
+
+    return emit
 
 
 def comparison_kind(aval: ShapedArray, total_order: bool = False) -> str:

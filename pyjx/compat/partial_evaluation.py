@@ -282,7 +282,9 @@ def new_eqn_recipe(trace: JaxprTrace, in_tracers: Sequence[Any], out_tracers: Se
 
 def _read_dce(primitive: Primitive) -> Callable[..., Any] | None:
     rule = primitive.holder.dce
-    return None if rule is None else getattr(rule, "__wrapped__", None) or _dce_of(rule)
+    if rule is None:
+        return None
+    return getattr(rule, "__wrapped__", None) or _dce_of(rule)
 
 
 def _dce_of(rule: Callable[..., JaxprEqn]) -> Callable[..., tuple[list[bool], JaxprEqn | None]]:

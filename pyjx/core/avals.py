@@ -77,10 +77,13 @@ def canonical_shape(shape: Any) -> Shape:
         shape = (shape,)
     try:
         sizes = shape if isinstance(shape, (tuple, list)) else _listed(shape)
-        return tuple([d if type(d) is int or isinstance(d, SymbolicDim)  # type: ignore[misc]
-                      else int(d.__index__()) for d in sizes])
+        return tuple([d if type(d) is int else _dimension(d) for d in sizes])
     except (AttributeError, TypeError):
         raise shape_error(shape) from None
+
+
+def _dimension(d: Any) -> Any:
+    return d if isinstance(d, SymbolicDim) else int(d.__index__())
 
 
 def shape_error(shape: Any) -> TypeError:

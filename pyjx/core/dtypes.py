@@ -513,6 +513,7 @@ def _of_dtype_like(x: Any) -> tuple[DType, bool]:
 
 
 def not_an_array_type(x: Any, found: Any) -> TypeError:
+    """The error of a value whose dtype, `found`, arrays cannot have."""
     return TypeError(f"Value '{x}' with dtype {found} is not a valid JAX array type. Only arrays "
                      "of numeric types are supported by JAX.")
 

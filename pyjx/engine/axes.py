@@ -70,6 +70,7 @@ def _transpose_shape(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedA
 
 
 def inverse_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes this one."""
     inverse = [0] * len(permutation)
     for i, p in enumerate(permutation):
         inverse[p] = i

@@ -58,7 +58,9 @@ Derivative = Callable[[Array, Any], Array]
 
 def abs2(x: Array) -> Array:
     """The square of the absolute value."""
-    return x.real ** 2 + x.imag ** 2 if jnp.iscomplexobj(x) else jnp.square(x)
+    if jnp.iscomplexobj(x):
+        return x.real ** 2 + x.imag ** 2
+    return jnp.square(x)
 
 
 def ravel_first_arg(f: Callable[..., Any], unravel: Callable[[Array], Any]) -> Callable[..., Array]:

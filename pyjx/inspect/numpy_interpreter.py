@@ -259,7 +259,9 @@ def _tie(x: ArrayLike, y: ArrayLike, **_: Any) -> Any:
 
 
 def _integer_pow(x: Any, *, y: int, **_: Any) -> Any:
-    return np.power(x, float(y)) if np.issubdtype(x.dtype, np.inexact) else np.power(x, y)
+    if np.issubdtype(x.dtype, np.inexact):
+        return np.power(x, float(y))
+    return np.power(x, y)
 
 
 def _dilated(x: Any, steps: Sequence[int]) -> Any:

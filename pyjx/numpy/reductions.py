@@ -248,6 +248,7 @@ def _has_inf(dtype: DTypeLike) -> bool:
 
 
 def largest(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
+    """The maximum over axes of the array, and over named ones."""
     return (lax.pmax(x, (*names, *axes)) if names
             else lax.reduce_max_p.bind(x, axes=axes, out_sharding=None))
 

@@ -16,7 +16,7 @@ import numpy as np
 from pyjx import jaxlib_api
 from pyjx.core import avals, dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import ShapedArray, aval_makers
+from pyjx.core.avals import ShapedArray, aval_makers, length
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.trace import Tracer
 from pyjx.jaxlib_pytrees import of_calls
@@ -196,13 +196,6 @@ def _item(self: Any, *args: Any) -> Any:
         raise
 
 
-def _len(self: Any) -> int:
-    shape = self.aval.shape
-    if not shape:
-        raise TypeError("len() of unsized object")
-    return shape[0]
-
-
 def no_rows(aval: ShapedArray) -> TypeError:
     """The error of iterating over a scalar."""
     if dtypes.is_extended(aval.dtype):
@@ -264,7 +257,9 @@ def _str(self: Any) -> str:
     if _is_large(self.aval):
         return _repr(self)
     _raise_if_deleted(self)
-    return str(value(self)) if _is_known_here(self) else _repr(self)
+    if not _is_known_here(self):
+        return _repr(self)
+    return str(value(self))
 
 
 def _format(self: Any, format_spec: str) -> str:
@@ -513,7 +508,7 @@ _METHODS: dict[str, Any] = {
     "__bool__": _bool,
     "__index__": _index,
     "__array__": _array,
-    "__len__": _len,
+    "__len__": length,
     "__reversed__": _reversed,
     "__repr__": _repr,
     "__str__": _str,
