@@ -108,6 +108,7 @@ _OTHER_NAMES = {
     "dim": "axis", "dims": "axis", "axes": "axis", "axis": "dimension", "size": "shape",
     "low": "minval", "high": "maxval", "seed": "key", "rng": "key", "input": "x", "other": "y",
     "decimals": "ndigits", "initial": "init", "initializer": "init", "n": "length",
+    "len": "length", "steps": "num",
 }
 _HASHABLE = {
     "list": "a tuple", "set": "a frozenset", "bytearray": "bytes",
@@ -232,6 +233,7 @@ def _as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     if not is_internal(last.tb_frame.f_code.co_filename):
         return None
     own, given = list[str](), dict[str, None]()  # `own`: keywords, and names of options
+    parts = list[str]()  # of texts that the user gave, such as the subscripts of einsum
     text = found.string[:4000]  # some show whole programs, whose words would be compared for long
     for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
         code, known = frame.f_code, frame.f_locals
@@ -241,12 +243,15 @@ def _as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str
         if not given:
             n = code.co_argcount + code.co_kwonlyargcount + (code.co_flags >> 2 & 1) + (
                 code.co_flags >> 3 & 1)  # with *args and **kwargs
-            own = [word for x in map(known.get, code.co_varnames[:n]) if isinstance(x, dict)
-                   for word in _strings(x)]
+            values = list(map(known.get, code.co_varnames[:n]))
+            own = [word for x in values if isinstance(x, dict) for word in _strings(x)]
+            parts = [word for x in values for y in _strings(x) if not y.isidentifier()
+                     for word in re.findall(r"\w+", y)]
             given = dict.fromkeys(own)
         given = {**given, **dict.fromkeys([y for x in list(known.values()) for y in _strings(x)])}
-    # No types, no paths in trees, no keys of dictionaries.
-    text = re.sub(r"<class '[^']*'>|(?<=[\w\])])\['[^']*'\]|'[^']*': ", "", text)
+    # No types, calls, paths in trees, nor keys of dictionaries.
+    text = re.sub(r"<class '[^']*'>|\b[A-Z]\w*\([^()]*\)|(?<=[\w\])])\['[^']*'\]|'[^']*': |"
+                  r"\b(?:keys?|tree)\b:?\s*[\[({][^\])}]*", "", text)
     words = [word for group in _LISTED.findall(text) for word in group if word]
     words += [word for names in _NAMED.findall(text) for word in names.split(", ")]
     listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]] if word not in own}
@@ -254,7 +259,7 @@ def _as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str
         if (word in own or word not in words) and re.search(rf"\b{re.escape(word)}\b", text):
             listed.pop(word.lower(), None)
             close = difflib.get_close_matches(word.lower(), listed, 1, 0.7)
-            if close and "Did you mean" not in text:
+            if close and "Did you mean" not in text and listed[close[0]] not in parts:
                 end = "" if text.endswith(".") else "."
                 return f"{found.string}{end} Did you mean {listed[close[0]]!r}?"
     return None
@@ -299,7 +304,7 @@ def _as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
             if p.kind is not p.VAR_KEYWORD and p.name != "self"})
     named = [p for p, by_name in known.items() if by_name]
     other = _OTHER_NAMES.get(given)
-    close = [other] if other in named else difflib.get_close_matches(given, named, 1)
+    close = [other] if other in named else difflib.get_close_matches(given, named, 1, 0.7)
     if close:
         return f"{found.string}. Did you mean '{close[0]}'?"
     return f"{found.string}. The arguments are {', '.join(known)}." if known else None

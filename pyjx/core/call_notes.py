@@ -256,14 +256,14 @@ def _told_of_position(exc: Exception, text: str, position: re.Match[str], call: 
     if about is None:
         return passed and before.removesuffix(" at position ") + after
     name, value = about
-    if name == "pred" or not any([callable(x) for x in call.given.values()]):
+    if name == "pred" or not any([callable(x) for p, x in call.given.items() if p != name]):
         after = _SCOPE.sub("", after)  # as no function is traced, which may have it otherwise
     found = path_of(exc, tbs[-1].tb_frame.f_locals.get("x"))
     path = found[2] if found and found[1] == name else ""
-    if type(value) in (list, tuple) and str(type(value)) not in text:  # a part of it
-        place, path = position[1], path or f"[{position[1]}]"
-    else:
-        place = str(list(call.given).index(name))
+    part = type(value) in (list, tuple) and str(type(value)) not in text
+    path = path or f"[{position[1]}]" * part
+    of_parts = part and "requires" in position[0]  # an operation that takes them one by one
+    place = position[1] if of_parts else list(call.given).index(name)
     return f"{before}{place}. That is the argument {name}{path}{after}"
 
 
@@ -405,7 +405,8 @@ def _wanted(annotation: Any, value: Any) -> str:
         if base not in _TYPES and not is_listed(base):  # another name of types
             return ""
         if base in ("Any", "object", "Literal", "PyTree", type(value).__name__) or (
-                len(base) < 3 or type(value) in kinds or (not kinds and hasattr(value, "dtype"))):
+                len(base) < 3 or type(value) in kinds or (not kinds and hasattr(value, "dtype"))
+                or (base == "Callable" and callable(value))):
             return ""
         words[named + _ELEMENTS.get(elements, "")] = None
     *others, last = words

@@ -447,6 +447,9 @@ def _raise_rank(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
         [type(y) in (bool, int, float, complex) for y in flatten(x)[0]])]
     if any([leaves[i] is y for x in lists for y in flatten(x)[0]]):
         cures.append("a list of numbers is no array, but a tree: give jnp.array of it")
+    elif leaf.startswith("kwargs["):
+        cures.append("what is given by name is mapped: bind what is the same for all examples by "
+                     "functools.partial")
     elif any([_shape(x) for x, d in zip(leaves, in_dims, strict=True) if d is not None]):
         cures.append("where it is the same for all examples, its entry of in_axes is None")
     raise ValueError(

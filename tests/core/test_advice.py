@@ -183,6 +183,36 @@ def test_two_static_arguments_that_cannot_be_hashed_are_told_apart():
         assert f"as {name}, whose static arguments are: a, b. " in str(caught.value)
 
 
+@pytest.mark.parametrize(("call", "meant"), [
+    (lambda: jnp.einsum("bqhd,bkhd->bhqk", jnp.ones((2, 8, 4, 3)), jnp.ones((2, 8, 4, 5))), None),
+    (lambda: lax.scan(lambda c, x: ({"hiden": c["hidden"]}, x), {"hidden": 0.0}, X), None),
+    (lambda: jax.tree.map(jnp.add, {"kernel": 1.0}, {"kernal": 1.0}), None),
+    (lambda: jax.NamedSharding(jax.make_mesh((1, 1), ("data", "model")), jax.P("models")), None),
+    (lambda: jnp.pad(X, 1, mode="reflct"), "reflect"),
+])
+def test_no_word_of_the_users_is_told_to_be_meant(call, meant):
+    with pytest.raises((TypeError, ValueError, NotImplementedError)) as caught:
+        call()
+    assert re.findall("Did you mean '(.*)'", str(caught.value)) == [meant] * bool(meant)
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: jnp.linspace(0, 1, steps=5), "Did you mean 'num'?"),
+    (lambda: random.exponential(random.key(0), scale=2.0), "The arguments are key, shape, dtype,"),
+    (lambda: jax.vmap(jnp.sin, axis=0), "The arguments are fun, in_axes, out_axes,"),
+    (lambda: jax.tree.map(float, {"lr": ["a"]}), "could not convert string to float: 'a'"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0.0, ["a"]), "at position 2. That is the argument xs"),
+    (lambda: lax.map(jnp.sin, ["a"]), "to map at position 1. That is the argument xs[0]"),
+    (lambda: lax.stop_gradient(lambda x: x), "is not a valid JAX type.\nFrames"),
+    (lambda: jax.vmap(lambda x, k=None: x)(X, k=1.0), "bind what is the same for all examples by"),
+])
+def test_what_is_said_of_an_argument_is_true(call, words):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        jax.tree.map(lambda _: call(), 0)
+    assert words in "\n".join([str(caught.value), *getattr(caught.value, "__notes__", ())])
+    assert "must be a function" not in str(caught.value)
+
+
 def test_frames_that_are_compiled_are_of_the_user_but_for_those_of_numpy_and_scipy():
     files = ["numpy/random/mtrand.pyx", "scipy/special/_f.pyx", "/home/me/fast.pyx", "mine/x.pyx"]
     assert [frames.is_of_foundation(file) for file in files] == [True, True, False, False]
