@@ -315,8 +315,8 @@ array_garbage_collection_guard = State(
     on_change=_guard("garbage_collect_array"),
     help="What an array does that only Python's garbage collector frees.")
 thread_guard = _off("jax_thread_guard", on_change=_set_thread_guard,
-                    help="Programs over several processes are launched by one thread only, else an"
-                         " error is raised.")
+                    help="Programs over several processes are launched by one thread only, else "
+                         "an error is raised.")
 
 # Devices and backends.
 default_device = State("jax_default_device", str, None, traced=True, check=_checked_device,

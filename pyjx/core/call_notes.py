@@ -359,6 +359,7 @@ def _tell_traced(exc: Any, call: Call, static: Collection[str]) -> None:
 
 
 def _tracers(x: Any) -> list[Tracer]:
+    """Those that a value is or holds; of long lists, as of data, in the first elements."""
     if isinstance(x, (list, tuple)):
         return [tracer for y in x[:64] for tracer in _tracers(y)]
     return [x] if isinstance(x, Tracer) else []
