@@ -218,7 +218,7 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
             if not frames or name[0] == "_" or name == "custom_gradient":
                 frames[name] = frame
     called = [name for name in reversed(frames) if name in _CALLS]
-    if not called:
+    if not called or "unflatten" in value_called(last)[0]:  # which calls what a class registered
         return None
     rule: Any = getattr(frames[called[0]].f_locals.get("self"), "fun", None)
     known = list(signature(rule.owner.fun).parameters) if getattr(rule, "static", ()) else []
@@ -280,11 +280,11 @@ _TRACED = {
 
 def hashable(kind: str) -> str:
     """What may be static in the place of an object of this type, which cannot be hashed."""
-    left_out = "eave this one out of static_argnums and static_argnames."
+    left_out = "leave this one out of static_argnums and static_argnames."
     if kind.endswith("Tracer"):
-        return f"{_TRACED.get(kind, _TRACED_BY_OTHERS)}, or l{left_out}"
+        return f"{_TRACED.get(kind, _TRACED_BY_OTHERS)}, or {left_out}"
     if "Array" in kind or "ndarray" in kind:
-        return f"Arrays are no static arguments: l{left_out}"
+        return f"Arrays are no static arguments: give int(x) of a number, or {left_out}"
     other = _HASHABLE.get(kind, "one of a class with __hash__ and __eq__ (a frozen dataclass)")
     return f"Static arguments are compared from call to call: give {other} in the place of it."
 
@@ -488,7 +488,8 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
     if operation == "BINARY_SLICE" or before == "BUILD_SLICE":
         return "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size)."
     if operation == "BINARY_SUBSCR":
-        return "To index, make the indexed sequence an array: jnp.asarray(x)[i]."
+        return ("To index numbers or arrays of one shape, make them an array: jnp.asarray(x)[i]; "
+                "lax.switch chooses between functions.")
     if operation == "CONTAINS_OP":
         return _PYTHONS.format("in", "jnp.any(x == y) or jnp.isin")
     name, called = value_called(tb)

@@ -262,8 +262,7 @@ def _told_of_position(exc: Exception, text: str, position: re.Match[str], call: 
     path = found[2] if found and found[1] == name else ""
     part = type(value) in (list, tuple) and str(type(value)) not in text
     path = path or f"[{position[1]}]" * part
-    of_parts = part and "requires" in position[0]  # an operation that takes them one by one
-    place = position[1] if of_parts else list(call.given).index(name)
+    place = list(call.given).index(name) or (position[1] if part else 0)  # of joined ones, theirs
     return f"{before}{place}. That is the argument {name}{path}{after}"
 
 

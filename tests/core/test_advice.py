@@ -196,6 +196,17 @@ def test_no_word_of_the_users_is_told_to_be_meant(call, meant):
     assert re.findall("Did you mean '(.*)'", str(caught.value)) == [meant] * bool(meant)
 
 
+@pytest.mark.parametrize("call", [
+    lambda tree: jax.tree.map(lambda x: x, tree),
+    lambda tree: lax.scan(lambda c, _: (c, 0), tree, X)])
+def test_what_registered_functions_take_is_not_told_of_others(call):
+    kind = type("Kind", (), {})
+    jax.tree_util.register_pytree_node(kind, lambda tree: ((1.0,), None), lambda children: kind())
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given") as caught:
+        call(kind())
+    assert "It is called as" not in str(caught.value)
+
+
 @pytest.mark.parametrize(("call", "words"), [
     (lambda: jnp.linspace(0, 1, steps=5), "Did you mean 'num'?"),
     (lambda: random.exponential(random.key(0), scale=2.0), "The arguments are key, shape, dtype,"),
@@ -543,8 +554,8 @@ ROWS = np.ones((10, 3), "f4")
 
 
 @pytest.mark.parametrize(("function", "words"), [
-    (lambda i: ROWS[i], "To index, make the indexed sequence an array: jnp.asarray(x)[i].\n"),
-    (lambda i: [1, 2][i], "make the indexed sequence an array: jnp.asarray(x)[i]. If the value"),
+    (lambda i: ROWS[i], "of one shape, make them an array: jnp.asarray(x)[i]; lax.switch chooses"),
+    (lambda i: [1, 2][i], "lax.switch chooses between functions. If the value"),
     (lambda i: ROWS[i:i + 2], "use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size). If the"),
     (lambda i: jnp.asarray(ROWS)[i * 2:(i + 1) * 2], "lax.dynamic_slice_in_dim(x, start, size, ax"),
     (lambda i: [0 for _ in range(i)], "number of times use lax.fori_loop or lax.while_loop. If"),
