@@ -31,8 +31,6 @@ EXPLAINED = {
     "gaussian_kde.tree_unflatten(aux_data)": "the protocol of pytrees; it has no auxiliary data",
     "Exported.mlir_module(serialized)": "of JAX's signature; the text is asked for by all",
     "JAXSparse.__init__(args)": "subclasses keep them",
-    "JAXSparse.sum(args)": "it is refused, by a message that names the class",
-    "JAXSparse.sum(kwargs)": "it is refused, by a message that names the class",
     "fromfile(args)": "it is refused",
     "fromfile(kwargs)": "it is refused",
     "fromiter(args)": "it is refused",

@@ -336,12 +336,14 @@ class ClosedJaxpr:
     def num_consts(self) -> int:
         return len(self.consts)
 
+    def with_jaxpr(self, jaxpr: Jaxpr) -> ClosedJaxpr:
+        """What is made of its jaxpr, with the constants; the same program where nothing is."""
+        return self if jaxpr is self.jaxpr else ClosedJaxpr(jaxpr, self.consts)
+
     def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None,
                 **fields: Any) -> ClosedJaxpr:
-        """A copy with some fields, of it or of its jaxpr, replaced; itself where nothing is."""
+        """A copy with some fields, of it or of its jaxpr, replaced."""
         inner = self.jaxpr if jaxpr is None else jaxpr.jaxpr
-        if inner is self.jaxpr and consts is None and not fields:
-            return self
         return ClosedJaxpr(inner.replace(**fields) if fields else inner,
                            self.consts if consts is None else consts)
 

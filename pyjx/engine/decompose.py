@@ -94,7 +94,7 @@ def decompose(closed: ClosedJaxpr, platform: str, repeated: int = 0) -> ClosedJa
     platform; the same one if it is so already. `repeated` is the number of operations of the
     loop that runs it, if one does, or 1 if they cannot be one kernel."""
     holding = {id(e) for e in holders(closed)}
-    return closed.replace(jaxpr=_rewritten(closed.jaxpr, platform, repeated, holding))
+    return closed.with_jaxpr(_rewritten(closed.jaxpr, platform, repeated, holding))
 
 
 def _rewritten(jaxpr: Jaxpr, platform: str, repeated: int, holding: Collection[int]) -> Jaxpr:

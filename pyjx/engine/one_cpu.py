@@ -70,7 +70,7 @@ _BY_ROWS = frozenset([] if CPU_BARRIER_PASS is None else
 def in_one_row(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The program, and those nested in it, with each long run of arithmetic on arrays of one shape
     of short rows in one row; the same one if there is none. It has been decomposed."""
-    return closed.replace(jaxpr=_rewritten(closed.jaxpr))
+    return closed.with_jaxpr(_rewritten(closed.jaxpr))
 
 
 def _rewritten(jaxpr: Jaxpr) -> Jaxpr:
@@ -221,7 +221,7 @@ def with_stencils_kept(closed: ClosedJaxpr) -> ClosedJaxpr:
     Runge and Kutta on a grid takes the first one 64 times for an element. Divisions and functions
     are not computed again.
     """
-    return closed.replace(jaxpr=_stencils_kept(closed.jaxpr))
+    return closed.with_jaxpr(_stencils_kept(closed.jaxpr))
 
 
 def _stencils_kept(jaxpr: Jaxpr) -> Jaxpr:
@@ -326,7 +326,7 @@ def with_reads_first(closed: ClosedJaxpr, repeated: bool = False) -> ClosedJaxpr
     XLA's CPU compiler computes a read again wherever its value is wanted. Where that is behind the
     update, it copies the carry, whole, in each iteration.
     """
-    return closed.replace(jaxpr=_reads_first(closed.jaxpr, repeated))
+    return closed.with_jaxpr(_reads_first(closed.jaxpr, repeated))
 
 
 def _reads_first(jaxpr: Jaxpr, repeated: bool) -> Jaxpr:

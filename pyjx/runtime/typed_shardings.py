@@ -229,7 +229,7 @@ def types_as_constraints(closed: ClosedJaxpr) -> ClosedJaxpr:
 
     The passes and the lowering know nothing of shardings in types, then.
     """
-    return closed.replace(jaxpr=_rewritten(closed.jaxpr))
+    return closed.with_jaxpr(_rewritten(closed.jaxpr))
 
 
 def _rewritten(jaxpr: Jaxpr) -> Jaxpr:

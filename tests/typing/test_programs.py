@@ -115,7 +115,7 @@ def test_declared_signatures_of_updates(name: str) -> None:
 
 
 @pytest.mark.parametrize(("call", "shown"), [
-    ("jnp.sum", "sum(a: Any, axis: Any=None"), ("jnp.sin", "(x: ArrayLike, /) -> Array"),
+    ("jnp.sum", "sum(a: Any, axis: "), ("jnp.sin", "(x: ArrayLike, /) -> Array"),
     ("jnp.linalg.norm", "norm(x: ArrayLike, ord: "), ("nn.softmax", "softmax(x: ArrayLike, axis: "),
     ("jnp.add", "add(x: ArrayLike, y: "), ("random.normal", "normal(key: KeyLike, shape: "),
     ("lax.scan", "scan(f: Callable[[Array, Array], "), ("jnp.fft.fft", "fft(a: ArrayLike, n: ")])

@@ -108,7 +108,7 @@ def _outlined(closed: ClosedJaxpr, calls: Counter[ClosedJaxpr],
             eqns = [_shared(e, calls, done) if id(e) in inside else e for e in jaxpr.eqns]
             if any(map(is_not, eqns, jaxpr.eqns)):
                 jaxpr = jaxpr.replace(eqns=eqns)
-        found = done[closed] = closed.replace(jaxpr=outline_jaxpr(jaxpr, 0))
+        found = done[closed] = closed.with_jaxpr(outline_jaxpr(jaxpr, 0))
     return found
 
 
