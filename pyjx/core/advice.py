@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration
-from pyjx.core import dtypes
+from pyjx.core import call_code, dtypes
 from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, path_of, value_called
 from pyjx.core.call_notes import ASKED, say
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
@@ -186,7 +186,7 @@ def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     if inner and inner[1] != kind:  # by what has a hash of its elements'
         held, kind = f"It holds a value of type {inner[1]}. ", inner[1]
     return (f"{said}{shortened_text(without_addresses(value))}.\n{_called(last, value)}{held}"
-            f"{hashable(kind)}")
+            f"{_without_object(last) or hashable(kind)}")
 
 
 def _as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -207,7 +207,13 @@ _LISTED = re.compile(f"[\\[({{]{_WORD.pattern}|{_WORD.pattern},? ?(?:or|and)? ?{
 
 
 def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    """How the library calls a function of the user's that takes other arguments."""
+    """How the library calls a function of the user's that takes other arguments, or what else a
+    call lacks."""
+    if without := _without_object(last):
+        return f"{found.string}. {without}"
+    if _refused_by_class(found.string, last):
+        return (f"{found.string}. What a class is registered as a pytree with is called as "
+                "flatten(node), which gives (children, aux), and unflatten(aux, children).")
     frames: dict[str, FrameType] = {}  # of rules, and of what the user called
     for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
         code = frame.f_code
@@ -218,13 +224,46 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
             if not frames or name[0] == "_" or name == "custom_gradient":
                 frames[name] = frame
     called = [name for name in reversed(frames) if name in _CALLS]
-    if not called or "unflatten" in value_called(last)[0]:  # which calls what a class registered
+    if not called:
         return None
     rule: Any = getattr(frames[called[0]].f_locals.get("self"), "fun", None)
     known = list(signature(rule.owner.fun).parameters) if getattr(rule, "static", ()) else []
     first = [f"{known[i]}, " for i in sorted(rule.owner.nondiff_argnums)] if known else []
     call = _CALLS[called[0]].replace("(", "(" + "".join(first), 1)
     return f"{found.string}. It is called as {call}."
+
+
+def _without_object(last: TracebackType) -> str:
+    """That a method is called on its class, without an object; empty if it is not so."""
+    names, owner = callee(last)
+    for name in names[1:-1]:
+        owner = getattr(owner, name, None)
+    args = (arguments_at(last.tb_frame, last.tb_lasti) or ([], {}))[0]
+    if not isinstance(owner, type) or not args or args[0] is UNKNOWN or isinstance(
+            args[0], owner) or [*signature(getattr(owner, names[-1])).parameters][:1] != ["self"]:
+        return ""
+    return (f"It is called on the class {owner.__name__}, so the first argument stands for the "
+            f"object: call it on an object, as in {owner.__name__}(...).{names[-1]}(...).")
+
+
+def _refused_by_class(text: str, last: TracebackType) -> bool:
+    """Whether what refuses its arguments is a function that a class was registered as a pytree
+    with."""
+    name, value = value_called(last)
+    if not is_internal(last.tb_frame.f_code.co_filename):  # C++ flattens what jitted functions get
+        args, kwargs = arguments_at(last.tb_frame, last.tb_lasti) or (None, {})
+        with suppress(TypeError):  # it is the jitted function that refuses them
+            return args is not None and _static(value) is not None and bool(
+                signature(value).bind(*args, **kwargs))
+        return False
+    is_leaf = last.tb_frame.f_locals.get("is_leaf")
+    return "flatten" in name and not text.startswith(f"{getattr(is_leaf, '__qualname__', '')}()")
+
+
+def _static(value: Any) -> Any:
+    """The names of the static arguments of a jitted function; None of what is no such function."""
+    state: Any = getattr(value, "__getstate__", dict)()
+    return state.get("static_argnames") if isinstance(state, dict) else None
 
 
 def _as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -364,10 +403,9 @@ def _called(last: TracebackType, unhashable: str) -> str:
     """The jitted function that a line calls, its static arguments, and which of them is the one of
     that text, which cannot be hashed; empty if that is unclear."""
     name, value = value_called(last)
-    state: Any = getattr(value, "__getstate__", dict)()
-    if not isinstance(state, dict) or "static_argnames" not in state:
+    static, given = _static(value), dict[str, Any]()
+    if static is None:
         return ""
-    static, given = state["static_argnames"], {}
     with suppress(TypeError):
         args, kwargs = arguments_at(last.tb_frame, last.tb_lasti) or ([], {})
         given = signature(value).bind_partial(*args, **kwargs).arguments
@@ -488,11 +526,16 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
     if operation == "BINARY_SLICE" or before == "BUILD_SLICE":
         return "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size)."
     if operation == "BINARY_SUBSCR":
-        return ("To index numbers or arrays of one shape, make them an array: jnp.asarray(x)[i]; "
-                "lax.switch chooses between functions.")
+        return _chosen(call_code.indexed_at(tb))
     if operation == "CONTAINS_OP":
         return _PYTHONS.format("in", "jnp.any(x == y) or jnp.isin")
-    name, called = value_called(tb)
+    outside = list(call_code.around(tb))
+    if any([name == "LOAD_ASSERTION_ERROR" for name, _ in outside]):
+        return _ASSERTED
+    name, called = value_called(tb) if operation.startswith(("CALL", "CACHE")) else ("", None)
+    if called in (int, float, bool, complex) and any(
+            [name.startswith("FORMAT_") or function is print for name, function in outside]):
+        return _SHOWN
     if called is range:
         return "To loop a traced number of times use lax.fori_loop or lax.while_loop."
     if name.rpartition(".")[2] in _OF_FILES:
@@ -501,6 +544,31 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
     if other and not (arguments_at(frame, at) or ((), {}))[1]:  # such as a key, which others lack
         return _PYTHONS.format(name, other)
     return "" if said.known else _of_package(tb)
+
+
+_ASSERTED = ("To check a traced value as the program runs, in the place of `assert`: "
+             "checkify.check(x, 'message'), and call err, out = checkify.checkify(f)(...); "
+             "err.throw(), by jax.experimental.checkify.")
+_OF_ARRAYS = "To index numbers or arrays of one shape, make them an array: jnp.asarray(x)[i]; "
+_OF_FUNCTIONS = "lax.switch chooses between functions."
+_OF_TREES = ("trees of one structure are one of arrays by xs = jax.tree.map(lambda *x: "
+             "jnp.stack(x), *xs): index these, jax.tree.map(lambda x: x[i], xs)")
+_OF_OTHERS = ("These have different structures or shapes. Choose between functions of them: "
+              "lax.switch(i, [lambda x=x: f(x) for x in xs]), where f gives one shape; or pad "
+              "them to one.")
+
+
+def _chosen(xs: Any) -> str:
+    """What serves in the place of an index that is traced."""
+    if type(xs) not in (list, tuple) or any([isinstance(x, str) for x in xs]):
+        return _OF_ARRAYS + f"{_OF_TREES}; " * (xs is UNKNOWN) + _OF_FUNCTIONS
+    if all(map(callable, xs)):
+        return f"{_OF_FUNCTIONS[:-1]}: lax.switch(i, functions, *operands)."
+    flat = [(tree, [np.shape(x) for _, x in leaves])
+            for leaves, tree in map(tree_flatten_with_path, xs)]
+    if any([x != flat[0] for x in flat]):
+        return _OF_OTHERS
+    return f"T{_OF_TREES[1:]}." if flat[0][0].num_nodes > 1 else _OF_ARRAYS + _OF_FUNCTIONS
 
 
 _PYTHONS = "Python's `{}` asks for the value: use {}."
@@ -546,12 +614,29 @@ def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
 
 
 def _as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
-    """What to use for an attribute that arrays have not; Python is to guess no other beside it."""
+    """What to use for an attribute that arrays have not, and which others an object has of a class
+    with few; Python is to guess no other beside it."""
     said = hint("pyjx.Array", exc.name) if hasattr(exc.obj, "aval") and exc.name else ""
+    if exc.name and not said and type(exc.obj).__module__.startswith("pyjx."):
+        names = [name for name in dir(exc.obj) if name[0] != "_"]
+        close = difflib.get_close_matches(exc.name, names, 1, 0.7)
+        said = f". Did you mean: '{close[0]}'?" if close else (
+            f". It has {', '.join(names)}." if len(names) <= _FEW else "")
     if not said:
         return None
     exc.name = ""
     return f"{found.string}{said}"
+
+
+_FEW = 16  # names that are all told
+_CALLABLE = {"Exported": "x.call(...)", "Lowered": "x.compile()(...)",
+             "ClosedJaxpr": "jax.extend.core.jaxpr_as_fun(x)(...)"}
+
+
+def _as_callable(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """What to call of an object of this package's that is no function."""
+    called = _CALLABLE.get(found[1]) if _is_ours(last) else None
+    return called and f"{found.string}. Call what it holds: {called}."
 
 
 # What completes which error with which words: the text, or None where it knows nothing more.
@@ -588,6 +673,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
     (AttributeError, re.compile(""), _as_elsewhere),
+    (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"), _as_callable),
     ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),
      _as_option),
 ]

@@ -287,18 +287,33 @@ def arguments_at(frame: FrameType, at: int) -> tuple[list[Any], dict[str, Any]] 
     while before[-1].opname in ("PRECALL", "KW_NAMES"):
         passed = before.pop()
         names = constants[passed.arg or 0] if passed.opname == "KW_NAMES" else names
+    values = _on_stack(call.arg or 0, before, frame)
+    if values is None:
+        return None
+    first = len(values) - len(names)
+    return values[:first], dict(zip(names, values[first:], strict=True))
+
+
+def _on_stack(count: int, before: list[Instruction], frame: FrameType) -> list[Any] | None:
+    """What the last instructions, which are taken off the list, have put there; None where there
+    are branches."""
     values: list[Any] = []
-    for _ in range(call.arg or 0):
+    for _ in range(count):
         needed, taken = 1, list[Instruction]()
-        while needed:
+        while needed > 0:  # with a global function comes a NULL
             last = before.pop()
             if last.opcode in hasjrel or last.is_jump_target:
-                return None  # there are branches
+                return None
             needed -= stack_effect(last.opcode, last.arg)
             taken.insert(0, last)
         values.insert(0, _value(taken, frame))
-    first = len(values) - len(names)
-    return values[:first], dict(zip(names, values[first:], strict=True))
+    return values
+
+
+def indexed_at(tb: TracebackType) -> Any:
+    """What a subscript that failed is of; `UNKNOWN` where it is lost."""
+    before = [i for i in _instructions(tb.tb_frame.f_code) if i.offset < tb.tb_lasti]
+    return (_on_stack(2, before, tb.tb_frame) or [UNKNOWN])[0]
 
 
 def _value(taken: list[Instruction], frame: FrameType) -> Any:
@@ -306,9 +321,17 @@ def _value(taken: list[Instruction], frame: FrameType) -> Any:
     if taken[0].opname == "BUILD_LIST" and [i.opname for i in taken[1:]] == [
             "LOAD_CONST", "LIST_EXTEND"]:
         return list(taken[1].argval)
+    key: Any = None
     for i in taken[1:]:
-        value = getattr(value, i.argval, UNKNOWN) if i.opname == "LOAD_ATTR" and isinstance(
-            value, ModuleType) else UNKNOWN
+        if i.opname == "LOAD_ATTR":  # properties may do anything
+            value = getattr(value, i.argval, UNKNOWN) if isinstance(value, ModuleType) else (
+                getattr(value, "__dict__", {}).get(i.argval, UNKNOWN))
+        elif type(value) is not dict or i.opname not in ("LOAD_CONST", "BINARY_SUBSCR"):
+            value = UNKNOWN
+        elif i.opname == "LOAD_CONST":
+            key = i.argval
+        else:
+            value = value.get(key, UNKNOWN)
     return value
 
 
@@ -386,8 +409,8 @@ def callee(last: TracebackType) -> tuple[list[str], Any]:
              if starts[i.offset // 2] == start and i.opname != "PUSH_NULL"]
     names = [i.argval for i in takewhile(
         lambda i: i.opname.startswith("LOAD_") and isinstance(i.argval, str), begun)]
-    if start[1] is None or not names:
-        return [], None
+    if start[1] is None or not names or begun[0].opname in ("LOAD_ATTR", "LOAD_METHOD"):
+        return [], None  # of an expression in brackets, whose attribute has no value of its own
     scopes = frame.f_locals, frame.f_globals, frame.f_builtins
     return names, next((scope[names[0]] for scope in scopes if names[0] in scope), None)
 
@@ -398,3 +421,17 @@ def value_called(last: TracebackType) -> tuple[str, Any]:
     for name in names[1:]:
         value = getattr(value, name, None)
     return ".".join(names), value
+
+
+def around(tb: TracebackType) -> Iterator[tuple[str, Any]]:
+    """The instructions of the expressions and statements that what failed is a part of, each with
+    the value that it calls."""
+    frame = tb.tb_frame
+    places: list[Any] = list(frame.f_code.co_positions())
+    failed = places[tb.tb_lasti // 2]
+    for i in _instructions(frame.f_code):
+        place = places[i.offset // 2]
+        if i.offset > tb.tb_lasti and None not in (*place, *failed) and (
+                place[::2] <= failed[::2] and failed[1::2] <= place[1::2]):
+            call = TracebackType(None, frame, i.offset, place[0])
+            yield i.opname, value_called(call)[1] if i.opname.startswith("CALL") else None

@@ -26,6 +26,7 @@ from pyjx.core.frames import warn
 from pyjx.core.records import Record
 from pyjx.lazy import deferred
 from pyjx.runtime.processes import group
+from pyjx.states import State
 
 difflib = deferred("difflib")  # slow to load, and for errors alone
 Client = jaxlib_api.Client
@@ -332,15 +333,19 @@ def _start(platform: str, explicit: bool) -> Any:
     return client
 
 
-def _requested() -> tuple[str, ...] | None:
-    """The names that the flag asks for; None if it asks for none."""
-    names = config.platforms.value or config.platform_name.value or config.xla_backend.value
-    return tuple(name.strip() for name in names.split(",")) if names else None
+def _requesting() -> State | None:
+    """The flag that says which platforms to start; None if none does."""
+    flags = config.platforms, config.platform_name, config.xla_backend
+    return next((flag for flag in flags if flag.value), None)
+
+
+def _names(flag: State) -> tuple[str, ...]:
+    return tuple(name.strip() for name in flag.value.split(","))
 
 
 def _is_requested(platform: str) -> bool:
-    names = _requested()
-    return names is None or any(platform in ALIASES.get(name, (name,)) for name in names)
+    flag = _requesting()
+    return flag is None or any(platform in ALIASES.get(name, (name,)) for name in _names(flag))
 
 
 def _start_default() -> Any:
@@ -349,21 +354,21 @@ def _start_default() -> Any:
     with _lock:
         if _default_client is not None:
             return _default_client
-        names = _requested()
-        if names is None:
+        flag = _requesting()
+        if flag is None:
             _default_client = _start_best()
             if group.client is not None:  # all processes must meet to start the CPUs, so at once
                 _start("cpu", explicit=True)
             return _default_client
-        for name in names:  # each of them must start
+        for name in (names := _names(flag)):  # each of them must start
             clients = [_start(p, explicit=True) for p in ALIASES.get(name, (name,))]
             client = next((c for c in clients if c is not None), None)
             if client is None:
                 platform = ALIASES.get(name, (name,))[0]
                 raise RuntimeError(
                     f"Unable to initialize backend '{platform}': {_failures[platform]} (platforms "
-                    f"requested: {','.join(names)}; set JAX_PLATFORMS='' or jax_platforms=None to "
-                    "choose a backend automatically)")
+                    f"requested: {','.join(names)}; leave out {flag.flag}={flag.value!r}, or "
+                    f"{flag.environ} in the environment, to choose a backend automatically)")
             _default_client = _default_client or client
         return _default_client
 
@@ -401,7 +406,7 @@ def started() -> dict[str, Any]:
 def report() -> dict[str, str]:
     """Why each platform that is not in use is missing, by its name (`cpu` always starts)."""
     with _lock:
-        if _requested() is None:
+        if _requesting() is None:
             for plugin in _PLUGINS:
                 _start(plugin.platform, explicit=False)
         return dict(_failures)
@@ -460,8 +465,8 @@ def get_backend(backend: str | Any | None = None) -> Any:
                 client = _start(platform, explicit=False)
                 if client is not None:
                     return client
-            else:
-                _failures[platform] = f"it is not in jax_platforms={config.platforms.value!r}"
+            elif (flag := _requesting()) is not None:
+                _failures[platform] = f"it is not in {flag.flag}={flag.value!r}"
     present = sorted({public_name(default), *map(public_name, _clients.values())})
     why = "".join(f"\n  {p}: {_failures[p]}" for p in wanted if p in _failures)
     if backend in ALIASES:

@@ -71,6 +71,20 @@ def test_platforms_flag(run_python):
     assert out.startswith("Unable to initialize backend 'cuda': its plugin ")
 
 
+@pytest.mark.parametrize("flag", ["jax_platform_name", "jax_xla_backend", "jax_platforms"])
+def test_the_flag_that_asks_for_an_absent_platform_is_named(run_python, flag):
+    program = ("import pyjx as jax\n{}\ntry: jax.devices({})\n"
+               "except RuntimeError as error: print(error)")
+    by_update = f"jax.config.update('{flag}', 'tpu')"
+    unset = {"JAX_PLATFORMS": ""}
+    for out in (run_python(program.format(by_update, ""), **unset),
+                run_python(program.format("", ""), **{**unset, flag.upper(): "tpu"})):
+        assert (f"(platforms requested: tpu; leave out {flag}='tpu', or {flag.upper()} in the "
+                "environment, to choose a backend automatically)") in out
+    other = program.format(by_update.replace("tpu", "cpu"), "'tpu'")
+    assert f"tpu: it is not in {flag}='cpu'" in run_python(other, **unset)
+
+
 def test_gpu_memory_is_not_preallocated(monkeypatch):
     monkeypatch.delenv("XLA_PYTHON_CLIENT_PREALLOCATE", raising=False)
     assert backends._gpu_options("cuda")["preallocate"] is False

@@ -1,0 +1,156 @@
+"""What messages name in the place of what traced values, classes and objects do not take."""
+
+import functools
+import re
+
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.core import advice
+
+PAIR = jnp.ones(2)
+LAYERS = [{"w": PAIR, "b": 1.0}, {"w": PAIR, "b": 2.0}]
+RAGGED = [PAIR, jnp.ones(3)]
+MODEL = {"layers": LAYERS, "acts": (jnp.sin, jnp.cos)}
+SINE = jax.jit(jnp.sin)
+
+
+def said(call, *args):
+    """The message, as a program that ends with the error shows it."""
+    with pytest.raises((TypeError, ValueError, AttributeError)) as caught:
+        call(*args)
+    advice.complete(caught.value)
+    return str(caught.value)
+
+
+# -- traced values ---------------------------------------------------------------------------------
+
+
+class Holder:
+    def __init__(self):
+        self.layers = LAYERS
+
+    def of(self, i):
+        return self.layers[i]
+
+
+STACKED = ("\nTrees of one structure are one of arrays by xs = jax.tree.map(lambda *x: jnp.stack(x)"
+           ", *xs): index these, jax.tree.map(lambda x: x[i], xs).")
+
+
+@pytest.mark.parametrize(("call", "cure"), [
+    (lambda i: LAYERS[i], STACKED), (lambda i: MODEL["layers"][i], STACKED), (Holder().of, STACKED),
+    (lambda i: lax.fori_loop(0, 2, lambda j, x: x + LAYERS[j]["b"], 0.0), STACKED),
+    (lambda i: lax.scan(lambda c, j: (c, LAYERS[j]), i, jnp.arange(2)), STACKED),
+    (lambda i: RAGGED[i], "These have different structures or shapes. Choose between"),
+    (lambda i: [LAYERS[0], PAIR].copy()[i], "jnp.asarray(x)[i]; trees of one structure are one "),
+    (lambda i: MODEL["acts"][i](1.0), "\nlax.switch chooses between functions: lax.switch(i, func"),
+    (lambda i: [1, 2][i], "\nTo index numbers or arrays of one shape, make them an array: "),
+])
+def test_the_cure_for_an_index_is_by_what_is_indexed(call, cure):
+    assert cure in said(jax.jit(call), 1)
+
+
+def test_these_cures_work():
+    xs = jax.tree.map(lambda *x: jnp.stack(x), *LAYERS)
+    assert jax.jit(lambda i: jax.tree.map(lambda x: x[i], xs))(1)["b"] == 2.0
+    assert jax.jit(lambda i: lax.switch(i, [lambda x=x: x.sum() for x in RAGGED]))(1) == 3.0
+
+
+@pytest.mark.parametrize("asserted", ["(x > 0).all(), 'positive'", "x.ndim == 1 and x[0] > 0"])
+def test_an_assertion_is_checked_as_the_program_runs(asserted):
+    names = {}
+    exec(f"def call(x):\n    assert {asserted}", names)  # pytest writes its own anew
+    text = said(jax.jit(names["call"]), PAIR)
+    assert "in the place of `assert`: checkify.check(x, 'message')" in text
+    assert "jnp.all." not in text and "jnp.where" not in text
+
+
+def test_a_method_is_no_function_of_python():
+    assert "asks for the value" not in said(jax.jit(lambda x: 1 if (x > 0).all() else 2), PAIR)
+
+
+@pytest.mark.parametrize(("call", "shown"), [
+    (lambda x: print("x", float(x)), True), (lambda x: f"{float(x):.3f}", True),
+    (lambda x: print(
+        f"step {int(x)}"), True), (lambda x: int(x), False),
+])
+def test_what_is_printed_is_shown_as_the_program_runs(call, shown):
+    text = said(jax.jit(call), 1.0)
+    assert ("jax.debug.print('{x}', x=x)" in text) == shown
+    assert ("as static" in text) != shown
+
+
+# -- classes and objects ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("flatten", "unflatten"), [
+    (lambda: ((), None), lambda aux, children: None),
+    (lambda node, more: ((), None), lambda aux, children: None),
+    (lambda node: ((1.0,), None), lambda children: None)])
+@pytest.mark.parametrize("call", [
+    lambda x: jax.tree.map(lambda y: y, x), lambda x: jax.tree.map(lambda y: y, x, is_leaf=abs_),
+    lambda x: jax.tree.unflatten(jax.tree.structure(x), jax.tree.leaves(x)),
+    lambda x: lax.scan(lambda c, _: (c, 0), x, PAIR), lambda x: SINE(x), jax.grad(lambda x: 1.0)])
+def test_how_what_a_class_is_registered_with_is_called(flatten, unflatten, call):
+    kind = type("Kind", (), {})
+    jax.tree_util.register_pytree_node(kind, flatten, unflatten)
+    text = said(call, kind())
+    assert text.endswith("called as flatten(node), which gives (children, aux), and unflatten("
+                         "aux, children).") and "is_leaf(" not in text
+
+
+@pytest.mark.parametrize("call", [lambda: SINE(), lambda: jax.nn.relu(1.0, 2.0),
+                                  lambda: jax.jit(lambda x: (lambda: x)(x))(1.0)])
+def test_other_functions_are_not_told_to_be_of_a_class(call):
+    assert "pytree" not in said(call)
+
+
+def abs_(x):
+    return False
+
+
+class Trainer:
+    @functools.partial(jax.jit, static_argnums=0)
+    def static(self, x, y):
+        return x
+
+    @jax.jit
+    def traced(self, x, y):
+        return x
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def of_options(options, x):
+        return x
+
+
+@pytest.mark.parametrize(("call", "name"), [
+    (lambda x: Trainer.static(x, x), "static"), (lambda x: Trainer.traced(x, x), "traced")])
+def test_a_method_that_is_called_on_its_class_lacks_an_object(call, name):
+    text = said(call, PAIR)
+    assert text.endswith(f"call it on an object, as in Trainer(...).{name}(...).")
+    assert "leave this one out" not in text
+
+
+def test_other_calls_of_a_class_lack_no_object():
+    trainer = Trainer()
+    for call in (lambda x: Trainer.traced(trainer, x), lambda x: Trainer.of_options(x, x)):
+        assert "on an object" not in said(call, PAIR)
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: PAIR.at[0].plus(1), "'plus'. It has add, apply, "),
+    (lambda: PAIR.at[0].multipy(1), "Did you mean: 'multiply'?"),
+    (lambda: jax.make_jaxpr(jnp.sin)(1.0)(2.0), "holds: jax.extend.core.jaxpr_as_fun(x)(...)."),
+    (lambda: SINE.lower(1.0)(2.0), "'Lowered' object is not callable. Call what it holds: x.comp"),
+    (lambda: jax.export.export(SINE)(1.0)(2.0), "'Exported' object is not callable. Call what it"),
+])
+def test_what_an_object_has_is_told(call, words):
+    assert words in said(call)
+
+
+def test_objects_of_others_are_not_told_of():
+    kind = type("Exported", (), {"__module__": "users"})
+    assert not re.search("holds|It has", said(lambda: kind()(1)) + said(lambda: kind().a))
