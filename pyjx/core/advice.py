@@ -26,7 +26,13 @@ from pyjx.core import call_code, dtypes
 from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, path_of, value_called
 from pyjx.core.call_notes import ASKED, say
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
-from pyjx.core.value_texts import shortened, shortened_lines, shortened_text, without_addresses
+from pyjx.core.value_texts import (
+    in_short,
+    shortened,
+    shortened_lines,
+    shortened_text,
+    without_addresses,
+)
 from pyjx.errors import ConcretizationTypeError, Said, told_otherwise
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.not_yet import hint
@@ -176,6 +182,27 @@ def note_leaf(exc: Exception) -> None:
             return
 
 
+def note_body(exc: Exception) -> None:
+    """Tell what the body of a loop, in which an error arose, was given as which argument."""
+    between, body = set[str](), None  # names of ours that called the innermost frame of the user's
+    names = between
+    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
+        if is_internal(frame.f_code.co_filename):
+            names.add(frame.f_code.co_name)
+        elif not is_of_foundation(frame.f_code.co_filename):
+            between, body, names = names, frame, set()
+    loop = next((name for name in ("fori_loop", "scan") if name in between), None)
+    if type(exc) in (TypeError, IndexError) and body is not None and loop is not None:
+        code, known = body.f_code, body.f_locals
+        given = [f"{p}={in_short(known[p])}" for p in code.co_varnames[:code.co_argcount]]
+        note = f"{loop} calls {code.co_name} as {_CALLS[loop]}, here with {', '.join(given)}."
+        if loop == "scan" and type(known[code.co_varnames[1]]) is list:
+            note += (" Not a list is scanned, but each of its arrays: stack them, "
+                     "xs = jax.tree.map(lambda *x: jnp.stack(x), *xs).")
+        if note not in getattr(exc, "__notes__", ()):
+            exc.add_note(note)
+
+
 def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
     said, kind, value = found.groups()
     if kind.endswith("Tracer"):
@@ -298,7 +325,7 @@ def _as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str
         if (word in own or word not in words) and re.search(rf"\b{re.escape(word)}\b", text):
             listed.pop(word.lower(), None)
             close = difflib.get_close_matches(word.lower(), listed, 1, 0.7)
-            if close and "Did you mean" not in text and listed[close[0]] not in parts:
+            if close and "id you mean" not in text and listed[close[0]] not in parts:
                 end = "" if text.endswith(".") else "."
                 return f"{found.string}{end} Did you mean {listed[close[0]]!r}?"
     return None

@@ -52,7 +52,7 @@ def leave_guarded(exc: Exception) -> None:
 
 
 def _advise(exc: Exception) -> None:
-    for advise in (advice.complete, advice.note_leaf):
+    for advise in (advice.complete, advice.note_leaf, advice.note_body):
         with suppress(Exception):  # of a class of the user's, or of a function without a signature
             advise(exc)
 

@@ -83,6 +83,44 @@ def test_what_is_printed_is_shown_as_the_program_runs(call, shown):
     assert ("as static" in text) != shown
 
 
+# -- bodies of loops -------------------------------------------------------------------------------
+
+
+def noted(call):
+    with pytest.raises((TypeError, IndexError)) as caught:
+        call()
+    return getattr(caught.value, "__notes__", [])
+
+
+SCANNED = ("scan calls <lambda> as f(carry, x), here with x=float32[2], layer=[{'w': float32[]}]. "
+           "Not a list is scanned, but each of its arrays: stack them, xs = jax.tree.map(lambda *x:"
+           " jnp.stack(x), *xs).")
+
+
+@pytest.mark.parametrize(("call", "note"), [
+    (lambda: lax.fori_loop(0, 2, lambda x, i: x.at[i].set(1), PAIR),
+     "fori_loop calls <lambda> as body_fun(i, value), here with x=int32[], i=float32[2]."),
+    (lambda: jax.jit(lambda y: lax.scan(lambda x, c: (c[0], x), (y, y), PAIR))(1.0),
+     "scan calls <lambda> as f(carry, x), here with x=(~float32[], ~float32[]), c=float32[]."),
+    (lambda: lax.scan(lambda x, layer: (x * layer["w"], 0), PAIR, [{"w": PAIR}]), SCANNED),
+])
+def test_what_the_body_of_a_loop_was_given_is_told_once(call, note):
+    assert noted(call).count(note) == 1
+
+
+def test_other_functions_in_bodies_are_not_told_of():
+    def within(x):
+        return x["a"]
+
+    assert not [note for note in noted(lambda: lax.scan(
+        lambda c, x: (within(c), x), 0.0, PAIR)) if "here with" in note]
+
+
+def test_these_layers_are_scanned():
+    layers = jax.tree.map(lambda *x: jnp.stack(x), *LAYERS)
+    assert lax.scan(lambda x, layer: (x * layer["w"], 0), PAIR, layers)[0].shape == (2,)
+
+
 # -- classes and objects ---------------------------------------------------------------------------
 
 
