@@ -100,8 +100,8 @@ SCANNED = ("scan calls <lambda> as f(carry, x), here with x=float32[2], layer=[{
 @pytest.mark.parametrize(("call", "note"), [
     (lambda: lax.fori_loop(0, 2, lambda x, i: x.at[i].set(1), PAIR),
      "fori_loop calls <lambda> as body_fun(i, value), here with x=int32[], i=float32[2]."),
-    (lambda: jax.jit(lambda y: lax.scan(lambda x, c: (c[0], x), (y, y), PAIR))(1.0),
-     "scan calls <lambda> as f(carry, x), here with x=(~float32[], ~float32[]), c=float32[]."),
+    (lambda: jax.jit(lambda y: lax.scan(lambda x, c: (c[0], x), (y, y), PAIR))(PAIR[0]),
+     "scan calls <lambda> as f(carry, x), here with x=(float32[], float32[]), c=float32[]."),
     (lambda: lax.scan(lambda x, layer: (x * layer["w"], 0), PAIR, [{"w": PAIR}]), SCANNED),
 ])
 def test_what_the_body_of_a_loop_was_given_is_told_once(call, note):
