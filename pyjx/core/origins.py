@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections import deque
-from collections.abc import Iterator
 from types import CellType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +96,8 @@ def _places(debug: DebugInfo, eqn: JaxprEqn) -> list[str]:
 
 # -- the way from a value to a variable of a module, for the error of leaks ------------------------
 
-_MOST = 24  # objects that are looked at: for each of them the whole heap is walked
+_MOST = 16  # objects whose holders are looked for at once, by one walk over the whole heap
+_WALKS = 12
 
 
 def referrers(x: Any, ignored: tuple[Any, ...] = ()) -> list[str]:
@@ -108,68 +107,73 @@ def referrers(x: Any, ignored: tuple[Any, ...] = ()) -> list[str]:
     >>> referrers(object())  # which nobody keeps
     []
     """
-    ways: dict[int, tuple[Any, Any, str]] = {}  # how one came to an object
-    seen = {id(x), *map(id, ignored)}
-    queue: deque[Any] = deque([x])
-    last, named, end = x, None, None
-    while queue and end is None and len(seen) < _MOST:
-        current = queue.popleft()
-        for holder, how in _holders(current, seen):
-            if holder is None:
-                last, end = current, f"{_shown(current)} is referred to by {how}"
-                break
-            seen.add(id(holder))
-            ways[id(holder)] = holder, current, how
-            queue.append(holder)
-            last = holder
-            if named is None and isinstance(holder, FunctionType):  # all behind it is Python's
-                named = holder
-    lines = [end] if end else []
-    last = last if end or named is None else named
-    while id(last) in ways:
-        _, inner, how = ways[id(last)]
+    way = _way_out(x, {id(x), *map(id, ignored)})
+    lines = []
+    while len(way) > 1:
+        inner, holder, *rest = way
+        how, passed = _how(inner, holder, rest)
         lines.append(f"{_shown(inner)} is referred to by {how}")
-        last = inner
-    return lines[::-1]
+        way = way[passed:]
+    return lines
 
 
 def _shown(x: Any) -> str:
     return f"<{type(x).__name__} {id(x)}>"
 
 
-def _holders(x: Any, seen: set[int]) -> Iterator[tuple[Any, str]]:
-    """What refers to `x`, and how; None in the place of a module, which has it in a variable."""
-    for holder in gc.get_referrers(x):
-        if isinstance(holder, (FrameType, ModuleType)) or id(holder) in seen:
-            continue
-        if type(holder) is dict:
-            key = next((k for k, v in holder.items() if v is x), None)
-            module = sys.modules.get(str(holder.get("__name__")))
-            if module is not None and getattr(module, "__dict__", None) is holder:
-                yield None, f"{module.__name__}.{key}"
-                return
-            owner = next((o for o in gc.get_referrers(holder)
-                          if getattr(o, "__dict__", None) is holder), None)
-            yield (holder, f"{_shown(holder)}[{key!r}]") if owner is None else (
-                owner, f"{_shown(owner)}.{key}")
-        elif isinstance(holder, (list, tuple)):
-            at = next((i for i, v in enumerate(holder) if v is x), None)
-            yield holder, f"{_shown(holder)}[{at}]"
-        elif isinstance(holder, CellType):
-            yield from _closures(holder)
-        else:
-            names = [name for name in _attributes(holder) if getattr(holder, name, None) is x]
-            yield holder, _shown(holder) + (f".{names[0]}" if names else "")
+def _way_out(x: Any, seen: set[int]) -> list[Any]:
+    """The objects from `x` to the variables of a module, each held by the next; where there are
+    none, to the first function, or to the last object that was found."""
+    inner_of: dict[int, Any] = {}
+    level, last, function = [x], x, None
+    for _ in range(_WALKS):
+        found = [h for h in gc.get_referrers(*level) if h is not level and id(h) not in seen
+                 and not isinstance(h, (FrameType, ModuleType))][:_MOST]
+        if not found:
+            break
+        held = set(map(id, level))
+        for holder in found:
+            inner_of[id(holder)] = next(o for o in gc.get_referents(holder) if id(o) in held)
+            if function is None and isinstance(holder, FunctionType):  # all behind it is Python's
+                function = holder
+        seen.update(map(id, found))
+        level, last = found, found[-1]
+        end = next((h for h in found if _module(h)), None)
+        if end is not None:
+            last, function = end, None
+            break
+    way = [last if function is None else function]
+    while id(way[-1]) in inner_of:
+        way.append(inner_of[id(way[-1])])
+    return way[::-1]
 
 
-def _closures(cell: CellType) -> Iterator[tuple[Any, str]]:
-    """The functions that have a variable of an enclosing one."""
-    for closure in gc.get_referrers(cell):
-        for function in gc.get_referrers(closure) if type(closure) is tuple else ():
-            if isinstance(function, FunctionType) and id(function.__closure__) == id(closure):
-                name = function.__code__.co_freevars[[c is cell for c in closure].index(True)]
-                yield function, (f"{_shown(function)} ({function.__qualname__}), which closes over "
-                                 f"the variable {name}")
+def _module(x: Any) -> str | None:
+    """The name of the module whose variables `x` is."""
+    name = x.get("__name__") if type(x) is dict else None
+    module = sys.modules.get(name) if isinstance(name, str) else None
+    return name if getattr(module, "__dict__", None) is x else None
+
+
+def _how(inner: Any, holder: Any, rest: list[Any]) -> tuple[str, int]:
+    """How `holder` holds `inner`, and how many of the objects behind `inner` that tells of."""
+    if type(holder) is dict:
+        key = next((k for k, v in holder.items() if v is inner), None)
+        if name := _module(holder):
+            return f"{name}.{key}", 1
+        if rest and getattr(rest[0], "__dict__", None) is holder:
+            return f"{_shown(rest[0])}.{key}", 2
+        return f"{_shown(holder)}[{key!r}]", 1
+    if isinstance(holder, CellType) and len(rest) > 1 and isinstance(rest[1], FunctionType):
+        closure, function = rest[:2]
+        if function.__closure__ is closure:
+            name = function.__code__.co_freevars[[c is holder for c in closure].index(True)]
+            return (f"{_shown(function)} ({function.__qualname__}), which closes over the "
+                    f"variable {name}"), 3
+    if isinstance(holder, (list, tuple)):
+        return f"{_shown(holder)}[{next((i for i, v in enumerate(holder) if v is inner), None)}]", 1
+    names = [name for name in _attributes(holder) if getattr(holder, name, None) is inner]
+    return _shown(holder) + (f".{names[0]}" if names else ""), 1
 
 
 def _attributes(x: Any) -> list[str]:

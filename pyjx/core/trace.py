@@ -590,12 +590,17 @@ def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any],
     return closed
 
 
+def _tracers(trace: Trace) -> list[Tracer]:
+    """The tracers of a trace that are alive."""
+    return [x for x in gc.get_referrers(trace) if isinstance(x, Tracer) and x._trace is trace]
+
+
 def check_leaks(trace: Trace) -> None:
     """Raise if a tracer of `trace`, which has ended, is still alive."""
-    leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
+    leaked = _tracers(trace)
     if leaked and gc.collect():
         leaked.clear()
-        leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
+        leaked = _tracers(trace)
     if leaked:
         lines = "\n".join([f"{x!r}{_leaked_origin(x)}" for x in leaked]
                           + referrers(leaked[0], (leaked, trace)))
