@@ -312,7 +312,7 @@ def _start(platform: str, explicit: bool) -> Any:
             if plugin is None:
                 close = difflib.get_close_matches(platform, known_platforms(), 1)
                 _failures[platform] = "pyjx knows no such platform" + (
-                    f"; did you mean {close[0]!r}?" if close else "")
+                    f". Did you mean {close[0]!r}?" if close else "")
                 return None
             if _library(plugin) is None:
                 _failures[platform] = f"its plugin ({plugin.libraries[0]}) is not installed"

@@ -53,7 +53,7 @@ def test_number_of_cpu_devices(run_python, environment):
     *[("XLA_FLAGS", f"--xla_force_host_platform_device_count={count}",
        f"--xla_force_host_platform_device_count of XLA_FLAGS must be an integer, 1 or more, got "
        f"'{count}'") for count in ("x", "-1", "0", "")],
-    ("JAX_PLATFORMS", "cpuu", "pyjx knows no such platform; did you mean 'cpu'?"),
+    ("JAX_PLATFORMS", "cpuu", "pyjx knows no such platform. Did you mean 'cpu'?"),
 ])
 def test_no_argument_is_blamed_where_a_backend_does_not_start(
         run_python, call, variable, value, words):
