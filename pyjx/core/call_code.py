@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dis import Instruction, get_instructions, hasjrel, stack_effect
+from functools import lru_cache
 from inspect import Parameter, Signature, signature, unwrap
 from itertools import takewhile
 from operator import is_
@@ -23,6 +24,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.core.value_texts import place_of
 from pyjx.guards import is_guarded
+from pyjx.lazy import own_dictionary
 from pyjx.tree_util import KeyPath, keystr, tree_flatten_with_path
 
 _VARIADIC, _WITH_KEYWORDS = 0x04, 0x08  # the flags of code that takes *args and **kwargs
@@ -188,13 +190,19 @@ def call_in(frame: FrameType) -> Call | None:
 
 def is_listed(name: str) -> bool:
     """Whether a module that has been loaded shows this name to users."""
-    return any([name in getattr(module, "__all__", ())
-                for path, module in list(sys.modules.items()) if path.startswith("pyjx")])
+    return name in _listed(len(sys.modules))
+
+
+@lru_cache(maxsize=1)
+def _listed(_modules: int) -> set[str]:
+    """All that modules show to users once so many have been loaded."""
+    return {name for path, module in list(sys.modules.items()) if path.startswith("pyjx")
+            for name in own_dictionary(module).get("__all__", ())}  # which loads nothing
 
 
 def is_primitive(name: str) -> bool:
     """Whether it is the name of an operation, of which users may know none."""
-    return any([f"{name}_p" in vars(module)
+    return any([f"{name}_p" in own_dictionary(module)
                 for path, module in list(sys.modules.items()) if path.startswith("pyjx.")])
 
 
