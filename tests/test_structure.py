@@ -79,7 +79,7 @@ def test_every_file_that_architecture_names_is_there() -> None:
 # How much of each there may be. A bound falls with what goes; it rises with a new capability alone,
 # by what that takes, as its commit says.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 90_364),
+    (sources.code_lines, 90_369),
     (lambda: PATHS, 485),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
@@ -118,7 +118,7 @@ FACTS = {
     "dtypes": "dtypes._issubdtype dtypes.short_dtype_name dtypes._above dtypes._join",
     "files": "comparison._statement_at comparison._statements stand_ins.modules",
     "texts": "document.signature quantities.hlo_arrays quantities.tensors",
-    "the library": "operations._options documentation._entry "
+    "the library": "operations._options documentation._entry call_code._listed "
                    "normal._weideman coefficients._shortened",
 }
 

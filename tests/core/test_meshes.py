@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pyjx as jax
+import pyjx.compat.pickles  # gives meshes the states of jax's pickles
 from pyjx.runtime.sharding import DuplicateSpecError
 from pyjx.sharding import (
     AbstractDevice,
