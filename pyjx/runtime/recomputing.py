@@ -20,6 +20,7 @@ pages on the CPU.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -124,16 +125,24 @@ class Search(Costs):
 
     def run(self, jaxpr: Jaxpr, budget: float, loop: bool = False) -> Plan:
         """The program of the least cost that fits, or the one with the lowest peak."""
-        best = self._plans.get(id(jaxpr))
-        if best is None:
-            best = self._plans[id(jaxpr)] = self.plan(jaxpr, loop=loop)
+        first = self._plans.get(id(jaxpr))
+        if first is None:
+            first = self._plans[id(jaxpr)] = self.plan(jaxpr, loop=loop)
+        best = self._found(first, budget, loop, False)
+        if best.live.peak > budget and first.live.eqns:
+            best = min(best, self._found(first, budget, loop, True),
+                       key=lambda p: (max(p.live.peak, budget), p.cost))
+        return best
+
+    def _found(self, best: Plan, budget: float, loop: bool, thorough: bool) -> Plan:
         for _ in range(_ROUNDS):
             if best.live.peak <= budget or not best.live.eqns:  # there is nothing to do again
                 break
             inner = self._inside(best, loop, lambda search, body, more, repeats: search.run(
                 body, budget + more, repeats))
             near = best.work and best.live.peak <= _NEARLY * budget
-            found = inner or (self._relieved if near else self._at_peak)(best, budget, loop)
+            found = inner or (self._relieved(best, budget, loop) if near else
+                              self._at_peak(best, budget, loop, thorough))
             if found is best or (not near and found.live.peak >= _LESS * best.live.peak):
                 break
             best = found
@@ -171,7 +180,7 @@ class Search(Costs):
                          [*plan.again, *[a for p in works for a in p.again]], loop,
                          (*plan.path, ([p.path for p in works],)))
 
-    def _at_peak(self, plan: Plan, budget: float, loop: bool) -> Plan:
+    def _at_peak(self, plan: Plan, budget: float, loop: bool, thorough: bool) -> Plan:
         """The program cut at its highest step, or at the one before it at which most waits to be
         read: the least work of some numbers of parts."""
         best, borders = plan, self._borders.get(id(plan))
@@ -179,12 +188,14 @@ class Search(Costs):
             borders = self._borders[id(plan)] = _borders(plan.live)
         small = len(plan.jaxpr.eqns) <= _SMALL
         for border in borders:
-            found = []
+            found, lowest = [], math.inf
             for n in _PARTS if small else _PARTS[-2:]:
                 cut = self._cut(plan, _starts(plan.jaxpr.eqns, border, n, self.machine.sizes), loop)
                 found.append((*self._risen(cut, budget), cut))
-                if found[-1][0].live.peak <= budget and not small:
+                peak = found[-1][0].live.peak
+                if (peak > _LESS * lowest and not thorough) if peak > budget else not small:
                     break
+                lowest = min(lowest, peak)
             found.sort(key=lambda f: (max(f[0].live.peak, budget), f[0].cost))
             different = list({(f[0].live.peak, f[0].work): f for f in found}.values())
             for risen, cheap, dear, cut in different[:_REFINED]:
