@@ -372,9 +372,11 @@ class _Cut:
     def at_least(self, price: float, budget: float) -> Plan:
         """The program at one price but for the first parts, as what is read soon is computed again
         for little: for few of them if that is needed to fit."""
+        found = self.at(price, 0.0, int(self.parts > 2))
+        if found.live.peak > budget:
+            return found
         few = self.at(price, 0.0, self.parts // 4)
-        return few if few.live.peak <= budget else min(
-            few, self.at(price, 0.0, int(self.parts > 2)), key=lambda p: p.live.peak)
+        return few if few.live.peak <= budget else found
 
     def at(self, dear: float, cheap: float, split: int) -> Plan:
         """The program where the parts from one on pay a price for a byte, and those before it
