@@ -445,22 +445,25 @@ def _padded(eqns: Sequence[JaxprEqn]) -> dict[Atom, float]:
 
     def note(x: Any, lanes: Sequence[int], rows: Sequence[int] | None) -> None:
         if type(x) is not Literal and (plain := tiled_bytes(x.aval)):
-            found[x] = max(found.get(x, 1.0), tiled_bytes(x.aval, lanes, rows) / plain)
+            more = tiled_bytes(x.aval, lanes, rows) / plain
+            if more > found.get(x, 1.0):
+                found[x] = more
 
-    passing = [e for e in eqns if e.primitive.of_elements]
     for eqn in eqns:
         for x, batch in zip((*eqn.invars, *eqn.outvars), _batches(eqn), strict=False):
             axes = [d for d in range(len(x.aval.shape)) if d not in batch]
             note(x, axes, axes)
+    passing = [e for e in eqns if e.primitive.of_elements] if found else []
     for eqn in passing:
         size = eqn.outvars[0].aval.size
         more = max([found.get(x, 1.0) for x in eqn.invars
                     if type(x) is not Literal and x.aval.size == size], default=1.0)
-        found[eqn.outvars[0]] = max(found.get(eqn.outvars[0], 1.0), more)
+        if more > found.get(eqn.outvars[0], 1.0):
+            found[eqn.outvars[0]] = more
     for eqn in reversed(passing):
-        more, size = found[eqn.outvars[0]], eqn.outvars[0].aval.size
-        found.update((x, max(found.get(x, 1.0), more)) for x in eqn.invars
-                     if type(x) is not Literal and x.aval.size >= size)
+        more, size = found.get(eqn.outvars[0], 1.0), eqn.outvars[0].aval.size
+        found.update((x, more) for x in eqn.invars if type(x) is not Literal
+                     and x.aval.size >= size and more > found.get(x, 1.0))
     for eqn in eqns:
         if _gathers(eqn):
             note(eqn.outvars[0], _last(eqn.outvars[0]), None)

@@ -10,7 +10,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import broadcast_axis, moveaxis
-from pyjx.engine.tangents import Zero, add_tangents, instantiate
+from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_written_zero
 from pyjx.engine.types import Dims, Rule, Tangent, Tangents, Value, Values
 
 
@@ -33,7 +33,9 @@ def _jvp_of_rules(primitive: Primitive, rules: Sequence[Rule | None], read_resul
         given = (out, *primals) if read_result else primals
         total: Any = None
         for rule, g in zip(rules, tangents, strict=True):
-            if rule is not None and type(g) is not Zero:
+            # XLA makes sums over the other operand of a product with zeros, and more wait for them.
+            if rule is not None and type(g) is not Zero and not (
+                    primitive.contracts and is_written_zero(g)):
                 t = rule(g, *given, **params)
                 total = t if total is None else add_tangents(total, t)
         return out, Zero.of_primal(out) if total is None else total
@@ -60,7 +62,9 @@ def jvp_linear(primitive: Primitive) -> Rule:
     def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
         if len(tangents) == 1:
-            return out, primitive.bind(*tangents, **params)
+            return out, instantiate(Zero.of_primal(out)) if (
+                primitive.moves and is_written_zero(*tangents)) else (
+                primitive.bind(*tangents, **params))
         moving = tangents[group]
         if all([type(t) is Zero for t in moving]):
             return out, [Zero.of_primal(o) for o in out] if primitive.multiple_results \

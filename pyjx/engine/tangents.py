@@ -80,6 +80,13 @@ register_pytree_node(Zero, lambda z: ((), z.aval), lambda aval, _: Zero(aval))
 register_pytree_node(UndefinedPrimal, lambda x: ((), x.aval), lambda aval, _: UndefinedPrimal(aval))
 
 
+def is_written_zero(x: Any) -> bool:
+    """Whether a tangent is an array of zeros that the program being recorded makes."""
+    eqn = x._eqn if type(x) is DynamicJaxprTracer else None
+    return eqn is not None and eqn.primitive is broadcast_in_dim_p and (
+        type(zero := eqn.invars[0]) is Literal and not zero.val)
+
+
 def is_undefined_primal(x: Any) -> bool:
     """Whether a transpose rule is given no value for an operand, because it is linear in it."""
     return type(x) is UndefinedPrimal

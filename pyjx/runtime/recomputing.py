@@ -11,7 +11,8 @@ A barrier stands before each part, of what it computes values of and of what was
 that XLA neither finds both computations to be one nor does other parts at the same time. Loops
 are cut in pairs (runtime/loop_pairs.py).
 
-The price is the least at which the program fits, by some numbers of parts. Only the last parts pay
+The price is the least at which the program fits, by some numbers of parts; of more only where that
+needs clearly less, unless nothing fits otherwise. Only the last parts pay
 it, for whom values wait longest, while those before pay the next lower one. Where no price is
 enough, the search goes on with the best program found: what waits at its own highest step is made
 again. A higher price is taken where memory itself costs more than what is done again for it: new
@@ -128,13 +129,15 @@ class Search(Costs):
         first = self._plans.get(id(jaxpr))
         if first is None:
             first = self._plans[id(jaxpr)] = self.plan(jaxpr, loop=loop)
-        best = self._found(first, budget, loop, False)
-        if best.live.peak > budget and first.live.eqns:
-            best = min(best, self._found(first, budget, loop, True),
-                       key=lambda p: (max(p.live.peak, budget), p.cost))
-        return best
+        large = len(jaxpr.eqns) > _SMALL
+        best = self._found(first, budget, loop, large)
+        return best if best.live.peak <= budget or large else min(
+            best, self._found(first, budget, loop, True),
+            key=lambda p: (max(p.live.peak, budget), p.cost))
 
     def _found(self, best: Plan, budget: float, loop: bool, thorough: bool) -> Plan:
+        """As `run`, from a program on; `thorough`: with as many parts as there may be, even where
+        more of them do not need clearly less."""
         for _ in range(_ROUNDS):
             if best.live.peak <= budget or not best.live.eqns:  # there is nothing to do again
                 break
@@ -372,11 +375,9 @@ class _Cut:
     def at_least(self, price: float, budget: float) -> Plan:
         """The program at one price but for the first parts, as what is read soon is computed again
         for little: for few of them if that is needed to fit."""
-        found = self.at(price, 0.0, int(self.parts > 2))
-        if found.live.peak > budget:
-            return found
         few = self.at(price, 0.0, self.parts // 4)
-        return few if few.live.peak <= budget else found
+        return few if few.live.peak <= budget else min(
+            few, self.at(price, 0.0, int(self.parts > 2)), key=lambda p: p.live.peak)
 
     def at(self, dear: float, cheap: float, split: int) -> Plan:
         """The program where the parts from one on pay a price for a byte, and those before it

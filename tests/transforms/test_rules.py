@@ -354,3 +354,26 @@ def test_what_a_rule_returns_is_told_of_the_rule_alone(f, fwd, bwd, of):
     with pytest.raises(TypeError, match=" returned a value of type <class ") as caught:
         jax.grad(f)(1.0, 2.0)
     assert str(caught.value).startswith(of) and "argument" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("product", "rhs"), [
+    (jnp.matmul, np.ones((3, 3))),
+    (lambda x, w: lax.conv(x[None, None], w[None, None], (1, 1), "SAME"), np.ones((2, 2)))])
+def test_a_tangent_of_written_zeros_makes_no_product(product, rhs):
+    """XLA would make sums over the other factor of it, for which a TPU lets more wait."""
+    x, w = np.arange(9.0, dtype="float32").reshape(3, 3), np.float32(rhs)
+
+    def pushed(x, w, zero):
+        return jax.jvp(product, (x, w), (zero(x), jnp.cos(w)))
+
+    def of_zeros(x, w):
+        return pushed(x, w, jnp.zeros_like)
+
+    def of_values(x, w):
+        return pushed(x, w, lambda x: 0 * x)
+
+    assert [str(jax.make_jaxpr(fun)(x, w)).count("dimension_numbers=")
+            for fun in (of_zeros, of_values)] == [2, 3]
+    for one, other in zip(jax.jit(of_zeros)(x, w), jax.jit(of_values)(x, w), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+    assert not jax.jit(lambda x: jax.jvp(lambda x: x @ x, (x,), (jnp.zeros_like(x),))[1])(x).any()
