@@ -261,6 +261,16 @@ def escaped_tracer_error(tracer: Any, details: str = "") -> UnexpectedTracerErro
         ))
 
 
+def ambiguous_truth(size: int) -> ValueError:
+    """The error for an array that is asked whether it is true, by NumPy's rule."""
+    return ValueError(
+        "The truth value of an array with more than one element is ambiguous. Use a.any() or "
+        "a.all(); to choose for each element use jnp.where(condition, x, y), and to combine "
+        "conditions & | ~." if size else
+        "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an "
+        "array is not empty.")
+
+
 def _type(tracer: Any) -> str:
     aval = getattr(tracer, "aval", None)
     return type(tracer).__name__ if aval is None else str(aval.str_short())
@@ -286,6 +296,9 @@ _CURES = {
     "scan": _OF_LOOPS, "while_loop": _OF_LOOPS, "fori_loop": _OF_LOOPS,
     "cond": _OF_BRANCHES, "switch": _OF_BRANCHES,
     "checkpoint / remat": "",  # which says it itself
+    "eval_shape": "Bind an argument that must be known: jax.eval_shape(lambda x: f(x, 2), x).",
+    "make_jaxpr": "Let an argument that must be known be static: "
+                  "jax.make_jaxpr(f, static_argnums=1)(x, 2).",
 }
 
 
@@ -302,6 +315,8 @@ def cure_for(tracer: Any, passed: str = "Python's number or a tuple of such",
     """What is in the place of a value that Python asks a tracer for, by the innermost
     transformation that made it; `passed` is what a static argument may be, and `of_argument` what
     is said where the value depends on one that may be."""
+    if not _is_alive(tracer):
+        return _OF_LEAKS
     origin = _origin(tracer)
     makers = ["".join(found) for found in _MAKER.findall(origin)]
     if makers[-1:] == ["jit"] and "depends on the value" not in origin:
@@ -331,12 +346,16 @@ def _about(error: Any, tracer: Any, what: str, cure: str, known: str = "") -> st
     if isinstance(tracer, str):
         return tracer
     said = Said(what, _origin(tracer), cure, known)
-    if getattr(getattr(tracer, "_trace", None), "alive", True):
+    if _is_alive(tracer):
         error.said = said
         return _composed(said)
     return _composed(said._replace(
         cure=_OF_LEAKS, known="", what="Encountered an unexpected tracer: a value escaped from a "
         f"transformed function that has returned, and has no value outside of it.\n{what}"))
+
+
+def _is_alive(tracer: Any) -> bool:
+    return bool(getattr(getattr(tracer, "_trace", None), "alive", True))
 
 
 def _composed(said: Said) -> str:

@@ -27,6 +27,7 @@ from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, pat
 from pyjx.core.call_notes import ASKED, say
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import (
+    AS_FIELD,
     in_short,
     shortened,
     shortened_lines,
@@ -95,6 +96,7 @@ _ARITY = re.compile(r"\) (takes .*positional|missing \d+ required positional)")
 # How functions of the user's are called, by what calls them.
 _CALLS = {
     "_FlatJvp": "rule(primals, tangents)", "_FlatFwd": "fwd(*args)",
+    "defjvps": "rule(tangent, output, *primals)",
     "_FlatBwd": "bwd(residuals, cotangent)", "_on_leaves": "rule(axis_size, in_batched, *args)",
     "custom_gradient": "vjp(cotangent)", "scan": "f(carry, x)", "map": "f(x)",
     "fori_loop": "body_fun(i, value)", "while_loop": "cond_fun(value) and body_fun(value)",
@@ -108,7 +110,8 @@ _CALLS = {
     "custom_linear_solve": "matvec(x) and solve(matvec, b)", "tree_map_with_path": "f(path, leaf)",
 }
 _DTYPE = re.compile(r"^data type '(\w+)' not understood")
-_NARROW = re.compile(r"(too large to convert to|out of bounds for|does not fit) u?int32\.?$")
+_NARROW = re.compile(r"(-?\d+)[^\d]* (?:too large to convert to|out of bounds for|does not fit) "
+                     r"(u?int(?:8|16|32|64))\.?$")
 # What other libraries, or other functions of these, call an argument.
 _OTHER_NAMES = {
     "dim": "axis", "dims": "axis", "axes": "axis", "axis": "dimension", "size": "shape",
@@ -221,6 +224,19 @@ def _as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     return f"{found.string}. Did you mean '{close[0]}'?" if close else None
 
 
+def _as_narrow(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
+    """What holds an integer that a dtype does not: where that was not asked for, one of 64 bits by
+    the flag."""
+    frame, number, own = next(tracebacks_of(exc)).tb_frame, int(found[1]), np.iinfo(found[2])
+    flag = " with jax.config.update('jax_enable_x64', True)" * (not configuration.enable_x64.value)
+    text, known = found.string.removesuffix("."), frame.f_locals
+    bits = next((n for n in (16, 32, 64) if n > own.bits and -1 << n - 1 <= number < 1 << n - 1), 0)
+    if own.bits == 32 and bits and flag and "cls" not in known and known.get("dtype") is None:
+        return f"{text}. Integers have 64 bits{flag}; floats are larger without."
+    wider = f"jnp.int{bits}{flag * (bits == 64)} or " if bits else ""
+    return f"{text}, which holds {own.min} to {own.max}: use {wider}a float."
+
+
 def _as_unsorted(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
     unsorted = next(_unsorted(list(last.tb_frame.f_locals.values()), 0), None)
     keys = f" {shortened(list(unsorted))}" if unsorted else ""
@@ -230,7 +246,8 @@ def _as_unsorted(exc: Exception, found: re.Match[str], last: TracebackType) -> s
 
 _WORD = re.compile("['\"]([\\w.-]+)['\"]")
 _NAMED = re.compile(r" are ((?:\w+, )+\w+)")
-_LISTED = re.compile(f"[\\[({{]{_WORD.pattern}|{_WORD.pattern},? ?(?:or|and)? ?{_WORD.pattern}")
+_LISTED = re.compile(f"[\\[({{]{_WORD.pattern}(?!}})|"
+                     f"{_WORD.pattern},? ?(?:or|and)? ?{_WORD.pattern}")
 
 
 def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -247,8 +264,9 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
         if not is_internal(code.co_filename):
             frames = {}
         else:
-            name = code.co_qualname.partition(".")[0]
-            if not frames or name[0] == "_" or name == "custom_gradient":
+            name, _, inner = code.co_qualname.partition(".")
+            name = "defjvps" if inner.startswith("defjvps.") else name
+            if not frames or name[0] == "_" or name in ("custom_gradient", "defjvps"):
                 frames[name] = frame
     called = [name for name in reversed(frames) if name in _CALLS]
     if not called:
@@ -257,6 +275,8 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     known = list(signature(rule.owner.fun).parameters) if getattr(rule, "static", ()) else []
     first = [f"{known[i]}, " for i in sorted(rule.owner.nondiff_argnums)] if known else []
     call = _CALLS[called[0]].replace("(", "(" + "".join(first), 1)
+    if called[0] == "defjvps":
+        call = call.replace("*primals", ", ".join(signature(rule).parameters))
     return f"{found.string}. It is called as {call}."
 
 
@@ -459,7 +479,8 @@ def _passed(exc: Exception, variable: str) -> str:
 def _as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     passed, called = _passed(exc, "x"), next(iter(tracebacks_of(exc))).tb_frame.f_locals
     traces = any([callable(x) for x in called.values()])
-    return f"{found[0]} It was {passed}{found.string[found.end():] * traces}" if passed else None
+    further = found.string[found.end():] * traces + AS_FIELD * (" at path " in str(passed))
+    return f"{found[0]} It was {passed}{further}" if passed else None
 
 
 def _as_no_key(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -558,7 +579,10 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
         return _PYTHONS.format("in", "jnp.any(x == y) or jnp.isin")
     outside = list(call_code.around(tb))
     if any([name == "LOAD_ASSERTION_ERROR" for name, _ in outside]):
-        return _ASSERTED
+        return _ASSERTED.format("assert", "x")
+    if operation.startswith(("POP_JUMP_IF", "POP_JUMP_FORWARD")) and (
+            opname[code[at + 2 * code[at + 1]]] == "RAISE_VARARGS"):
+        return _ASSERTED.format("raise", "~x" if operation.endswith("FALSE") else "x")
     name, called = value_called(tb) if operation.startswith(("CALL", "CACHE")) else ("", None)
     if called in (int, float, bool, complex) and any(
             [name.startswith("FORMAT_") or function is print for name, function in outside]):
@@ -573,8 +597,8 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
     return "" if said.known else _of_package(tb)
 
 
-_ASSERTED = ("To check a traced value as the program runs, in the place of `assert`: "
-             "checkify.check(x, 'message'), and call err, out = checkify.checkify(f)(...); "
+_ASSERTED = ("To check a traced value as the program runs, in the place of `{}`: "
+             "checkify.check({}, 'message'), and call err, out = checkify.checkify(f)(...); "
              "err.throw(), by jax.experimental.checkify.")
 _OF_ARRAYS = "To index numbers or arrays of one shape, make them an array: jnp.asarray(x)[i]; "
 _OF_FUNCTIONS = "lax.switch chooses between functions."
@@ -679,14 +703,11 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
      lambda exc, found, last: (
         f"{found.re.sub(found[1] + 'a symbolic size', found.string)}. It is known when the program "
         "runs: jnp.arange(n), lax.fori_loop(0, n, ...) and jnp.asarray(n) take it.")),
-    (OverflowError, _NARROW, lambda exc, found, last: None if configuration.enable_x64.value else (
-        f"{found.string.removesuffix('.')}. Integers have 64 bits with "
-        "jax.config.update('jax_enable_x64', True); floats are larger without.")),
+    (OverflowError, _NARROW, _as_narrow),
     (Exception, re.compile("^Comparator raised exception while sorting pytree dictionary keys"),
      _as_unsorted),
     (TypeError, re.compile(r"^%\w format: .* not \w+Tracer$"), lambda exc, found, last: (
-        f"{found.string}: while the function is traced, the array has no value. Print it as the "
-        "program runs by jax.debug.print('{x}', x=x).")),
+        f"{found.string}: {_SHOWN[0].lower()}{_SHOWN[1:]}")),
     ((TypeError, ValueError), re.compile(".*", re.DOTALL), _as_shape),
     ((TypeError, ValueError), re.compile(
         r"^(?!.* returned a value ).* is not a valid JAX (?:array )?type\.|"
@@ -699,7 +720,13 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     ((RuntimeError, ValueError), re.compile(
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
+    (AttributeError, re.compile(r"^property .*'(ArrayImpl|\w*Tracer)' object has no setter$"),
+     lambda exc, found, last: f"{found.string}. Arrays stay as they are: make another one, such as "
+     "x = x.reshape(shape) or x = x.astype(dtype)."),
     (AttributeError, re.compile(""), _as_elsewhere),
+    (TypeError, re.compile(r"^unhashable type: '(?:\w+\.)*ArrayImpl'$"), lambda exc, found, last: (
+        f"{found.string}. An array is no key of a dictionary or a cache, nor in a set: give "
+        "x.item() of a number, or tuple(x.tolist()).")),
     (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"), _as_callable),
     ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),
      _as_option),

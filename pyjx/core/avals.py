@@ -135,7 +135,7 @@ def _traced_dimension(shape: Any) -> str:
         if hasattr(d, "_origin_msg"):
             cure = cure_for(d, of_argument="If using `jit`, try using `static_argnums` or applying "
                             "`jit` to smaller subfunctions.")
-            return f"\n{cure}{d._origin_msg()}"
+            return f"{cure and chr(10)}{cure}{d._origin_msg()}"
     return ""
 
 

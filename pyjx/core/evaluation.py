@@ -38,7 +38,9 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
 
 def _check_number(jaxpr: Jaxpr, args: Sequence[Any]) -> None:
     if len(args) != len(jaxpr.invars):
-        raise TypeError(f"eval_jaxpr: expected {len(jaxpr.invars)} arguments, got {len(args)}")
+        raise TypeError(f"eval_jaxpr: expected {len(jaxpr.invars)} arguments, got {len(args)}. "
+                        "Before them come the values of its constants: "
+                        "eval_jaxpr(closed.jaxpr, closed.consts, *args).")
 
 
 def bind_eqn(eqn: JaxprEqn, operands: Sequence[Any]) -> Sequence[Any]:

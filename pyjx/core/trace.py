@@ -228,13 +228,8 @@ class Tracer(_Array):
 
     def __bool__(self) -> bool:
         if self.aval.size != 1:
-            # NumPy's rule, which holds whether or not the value is known.
-            raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. "
-                "Use a.any() or a.all()"
-                if self.aval.size else
-                "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
-                "that an array is not empty.")
+            self._check_alive()
+            raise errors.ambiguous_truth(self.aval.size)  # whether or not the value is known
         value = self.to_concrete_value()
         if value is None:
             raise errors.TracerBoolConversionError(self)
@@ -258,6 +253,7 @@ class Tracer(_Array):
     def __index__(self) -> int:
         aval = self.aval
         if aval.ndim or not dtypes.issubdtype(aval.dtype, np.integer):
+            self._check_alive()
             raise TypeError("Only integer scalar arrays can be converted to a scalar index. Got a "
                             f"traced array of type {aval.str_short()}.")
         value = self.to_concrete_value()
@@ -277,8 +273,13 @@ class Tracer(_Array):
     def tobytes(self, order: str = "C") -> bytes:
         return self._concrete("tobytes").tobytes(order)
 
+    def _check_alive(self) -> None:
+        if not self._trace.alive:
+            raise_leaked(self)
+
     def _check_scalar(self) -> None:
         if self.aval.ndim:
+            self._check_alive()
             raise TypeError("Only scalar arrays can be converted to Python scalars; got "
                             f"arr.ndim={self.aval.ndim}")
 
@@ -290,6 +291,7 @@ class Tracer(_Array):
         return value
 
     def _refuse(self, function: str, *, casts: bool = False) -> NoReturn:
+        casts = casts and self._trace.alive
         cure = f" To change its dtype, try using `x.astype({function})`." if casts else ""
         raise errors.ConcretizationTypeError(
             self, f"The problem arose with the `{function}` function.{cure}",
@@ -311,8 +313,7 @@ class Tracer(_Array):
     def __format__(self, spec: str) -> str:
         if not spec:
             return repr(self)
-        if not self._trace.alive:
-            raise_leaked(self)
+        self._check_alive()
         raise TypeError(
             f"unsupported format string passed to {type(self).__name__}.__format__: while the "
             f"function is traced, the array has the type {self.aval.str_short()} and no value. "

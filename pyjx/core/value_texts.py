@@ -113,6 +113,11 @@ def without_numbers(x: Any) -> str:
     return f"It is an array of dtype {x.dtype}, of shape {x.shape}. Make it one of numbers: {made}."
 
 
+AS_FIELD = (" In an object of a class let it be a static field: meta_fields of register_dataclass, "
+            "dataclasses.field(metadata=dict(static=True)), or auxiliary data of "
+            "register_pytree_node.")
+
+
 def as_pytree(x: Any) -> str:
     """The sentence, behind others, that says what makes an object of a Python class a pytree."""
     if type(x).__flags__ & _OF_PYTHON and not hasattr(x, "__name__"):  # no function, no class

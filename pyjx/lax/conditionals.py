@@ -195,7 +195,8 @@ def _index(index: Any) -> Any:
                         f"{aval.shape}.")
     if not dtypes.issubdtype(aval.dtype, np.integer):
         raise TypeError(f"lax.switch: Index type must be an integer, got {index} as "
-                        f"{dtypes.name(aval.dtype)}")
+                        f"{dtypes.name(aval.dtype)}. Make it one: "
+                        "jnp.asarray(index).astype(int).")
     return index
 
 

@@ -443,9 +443,14 @@ def _stored(op: str, aval: AbstractRef, value: ArrayLike, indexers: Indexers,
     if found.shape != aval.shape:
         names = ["i" if isinstance(x, Tracer) or x.ndim else str(x) for x in integers]
         index = ref_views.text(whole, indexers, integers, names)
+        spread = len(found.shape) <= aval.ndim and all([
+            n in (1, m) for n, m in zip(found.shape[::-1], aval.shape[::-1], strict=False)])
+        cure = "jnp.broadcast_to gives it" if spread else (
+            "jnp.reshape or jnp.transpose gives it" if found.size == aval.size else
+            "store a part of the value, or let the reference have its shape (a kernel's out_shape)")
         raise ValueError(f"Invalid shape for `{op}`. Ref shape: {whole.shape}. Expected shape: "
                          f"{aval.shape}. Value shape: {found.shape}. What is stored at ref{index} "
-                         "has the shape of that part: jnp.broadcast_to and jnp.reshape give it.")
+                         f"has the shape of that part: {cure}.")
     if not found.weak_type or (state.dynamic is eager_trace and not isinstance(value, Tracer)):
         return value
     if is_scalar_constant(value):

@@ -177,7 +177,9 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
             raise ValueError(f"scan got a negative `length` argument: {length}.")
         return length  # type: ignore[no-any-return]
     if not sizes:
-        raise ValueError("scan got no values to scan over and `length` not provided.")
+        raise ValueError("scan got no values to scan over and `length` not provided."
+                         + " scan(f, init, xs) has init alone: give xs, or a length." * (
+                             tree.num_nodes == 1))
     first, size = next(iter(sizes.items()))
     other = next((i for i, n in sizes.items() if n != size), None)
     if other is not None:

@@ -22,7 +22,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.explicit import abstract_sharding
 from pyjx.lax.contractions import canonicalize_precision, product_entries, takes_real_part
 from pyjx.lazy import deferred
-from pyjx.numpy.operands import numpy_function
+from pyjx.numpy.operands import no_out, numpy_function
 from pyjx.numpy.promotion import convert
 from pyjx.numpy.promotion import operands as as_operands
 from pyjx.runtime.jit import jit
@@ -363,8 +363,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     >>> jax.numpy.einsum("bij,bjk->bik", x, x.mT).shape, jax.numpy.einsum("bii->b", x @ x.mT).shape
     ((5, 2, 2), (5,))
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
+    no_out("einsum", out)
     text, arrays = (subscripts, operands) if isinstance(subscripts, str) else \
         _interleaved((subscripts, *operands))
     if not arrays:

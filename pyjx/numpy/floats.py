@@ -26,6 +26,7 @@ from pyjx.numpy.operands import (
     is_complex,
     is_inexact,
     is_integer,
+    no_out,
     numpy_function,
 )
 from pyjx.numpy.promotion import (
@@ -442,8 +443,7 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     >>> [x.item() for x in jax.numpy.modf(-2.5)]
     [-0.5, -2.0]
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.modf is not supported.")
+    no_out("modf", out)
     x = promote_inexact("modf", x)
     if is_complex(x):
         raise TypeError("modf does not support complex-valued inputs")

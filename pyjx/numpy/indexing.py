@@ -27,7 +27,7 @@ from pyjx.engine.axes import broadcast_in_dim
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard_methods
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy.operands import canonical_axis
+from pyjx.numpy.operands import canonical_axis, no_out
 from pyjx.numpy.patterns import (
     APART,
     ARRAY,
@@ -608,8 +608,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     >>> jax.numpy.take(jax.numpy.arange(3.0), jax.numpy.array([1, 7])).tolist()
     [1.0, nan]
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.take is not supported.")
+    no_out("take", out)
     x, i = operands("take", a, indices)
     if not get_aval(i).size:
         i = ops.full(get_aval(i).shape, 0, np.int32)

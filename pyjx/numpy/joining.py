@@ -29,7 +29,7 @@ from pyjx.numpy.manipulation import (
     permuted,
     with_new_axes,
 )
-from pyjx.numpy.operands import as_tuple, canonical_axis, numpy_function
+from pyjx.numpy.operands import as_tuple, canonical_axis, no_out, numpy_function
 from pyjx.numpy.promotion import convert, operands, promote_dtypes
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import body_of, op_jit
@@ -210,8 +210,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
     >>> jax.numpy.stack([x, x]).shape, jax.numpy.concatenate([x, x]).shape
     ((2, 2, 3), (4, 3))
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.stack is not supported.")
+    no_out("stack", out)
     one = _is_one_array(arrays)
     if not (arrays.shape[0] if one and arrays.ndim else len(arrays)):
         raise ValueError("Need at least one array to stack.")

@@ -262,6 +262,14 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
     return function
 
 
+def no_out(name: str, out: object) -> None:
+    """Refuse the `out` argument, which has no meaning for immutable arrays."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported." + (
+            " A flag is given by its name, as in keepdims=True."
+            * (str(getattr(out, "dtype", type(out).__name__)) == "bool")))
+
+
 def _holds_tracer(x: ArrayLike) -> bool:
     return isinstance(x, Tracer) or (isinstance(x, (list, tuple)) and any(map(_holds_tracer, x)))
 
@@ -300,6 +308,9 @@ def _static(function: Callable[..., Any], parameter: inspect.Parameter | None, x
     if parameter and frozen is not x and type(frozen) is tuple and (
             parameter.annotation == "bool" or type(parameter.default) is bool):
         integers.as_bool(function.__name__, parameter.name, x)
+    if parameter and hasattr(x, "__array__") and parameter.default is parameter.empty and (
+            parameter.annotation == "int"):
+        integers.as_int(function.__name__.lstrip("_"), parameter.name, x)
     return frozen
 
 

@@ -30,6 +30,7 @@ from pyjx.numpy.operands import (
     canonical_axes,
     canonical_axis,
     names_in,
+    no_out,
     numpy_function,
 )
 from pyjx.numpy.promotion import convert, literal, numbers, operands, size_literal
@@ -37,12 +38,6 @@ from pyjx.numpy.promotion import convert, literal, numbers, operands, size_liter
 _half_dtypes = frozenset((np.dtype(dtypes.bfloat16), np.dtype(np.float16)))
 _wide_dtypes = frozenset([np.dtype(d) for d in (
     "float32", "float64", "complex64", "complex128", "int64", "uint64")])
-
-
-def no_out(name: str, out: object) -> None:
-    """Refuse the `out` argument, which has no meaning for immutable arrays."""
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
 
 
 def promoted_integer(dtype: DTypeLike) -> Any:
@@ -558,8 +553,7 @@ def mean(a: Any, axis: int | Sequence[int | str] | None = None, dtype: DTypeLike
 
 def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: int | Sequence[int] | None,
                 dtype: DTypeLike | None, out: Any, promote: bool = False) -> Any:
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported")
+    no_out(name, out)
     a = numbers(name, a)
     aval = get_aval(a)
     if axis is None and aval.place.sharding is not None:

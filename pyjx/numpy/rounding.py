@@ -22,6 +22,7 @@ from pyjx.numpy.operands import (
     filled_like,
     is_complex,
     is_inexact,
+    no_out,
 )
 from pyjx.numpy.promotion import convert, operands
 from pyjx.numpy.ufuncs import as_array, as_default_float
@@ -83,8 +84,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     >>> jax.numpy.round(jax.numpy.array([0.5, 1.5, 2.6])).tolist()
     [0.0, 2.0, 3.0]
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.round is not supported.")
+    no_out("round", out)
     (x,) = operands("round", a)
     decimals = operator.index(decimals)
     if not is_inexact(x):

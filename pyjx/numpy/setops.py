@@ -22,7 +22,7 @@ from pyjx.engine.primitives import cast
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.operands import canonical_axis
+from pyjx.numpy.operands import canonical_axis, no_out
 from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
 from pyjx.runtime.operations import body_of, op_jit
 
@@ -148,8 +148,7 @@ def compress(condition: Any, a: ArrayLike, axis: int | None = None, *, size: int
     >>> jax.numpy.compress(jax.numpy.array([True, False, True]), jax.numpy.arange(3)).tolist()
     [0, 2]
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.compress is not supported.")
+    no_out("compress", out)
     condition, a, fill_value = operands("compress", condition, a, fill_value)
     if get_aval(condition).ndim != 1:
         raise ValueError("jnp.compress: condition must be a 1D array, got shape "

@@ -16,7 +16,7 @@ from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.contractions import matmul
 from pyjx.numpy.manipulation import at_least_2d, permuted
-from pyjx.numpy.operands import axes_and_names, canonical_axes, numpy_function
+from pyjx.numpy.operands import axes_and_names, canonical_axes, no_out, numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
     convert,
@@ -29,7 +29,7 @@ from pyjx.numpy.promotion import (
     size_literal,
     strong,
 )
-from pyjx.numpy.reductions import arg_extremum, check_where, count_of, masked, no_out
+from pyjx.numpy.reductions import arg_extremum, check_where, count_of, masked
 from pyjx.runtime.operations import body_of
 
 # -- averages and variances ------------------------------------------------------------------------
@@ -175,7 +175,8 @@ def std(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike 
     1.0
     """
     no_out("std", out)
-    if dtype is not None and not dtypes.issubdtype(dtype, np.inexact):
+    if dtype is not None and not dtypes.issubdtype(
+            dtype := dtypes.check_and_canonicalize_user_dtype(dtype, "std"), np.inexact):
         raise ValueError(f"dtype argument to jnp.std must be inexact; got {dtype}")
     ddof = _degrees(ddof, correction)
     return _compiled_deviation(a, axis, dtype, ddof, keepdims, where, mean)
@@ -460,8 +461,7 @@ def nanmin(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
 
 def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: ArrayLike,
              axis: int | Sequence[int] | None, out: object, keepdims: bool | None) -> Any:
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+    no_out(name, out)
     a = numbers(name, a)
     if not has_nan(a):
         return arg_extremum(name[3:], find, a, axis, out, keepdims)

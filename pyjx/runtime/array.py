@@ -19,6 +19,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, aval_makers, length
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.trace import Tracer
+from pyjx.errors import ambiguous_truth
 from pyjx.jaxlib_pytrees import of_calls
 from pyjx.runtime import backends
 from pyjx.runtime import sharding as shardings  # noqa: F401  (gives the shardings their methods)
@@ -147,12 +148,8 @@ def _complex(self: Any) -> complex:
 
 def _bool(self: Any) -> bool:
     size = self.aval.size
-    if size == 0:
-        raise ValueError("The truth value of an empty array is ambiguous. Use `array.size > 0` "
-                         "to check that an array is not empty.")
-    if size > 1:
-        raise ValueError("The truth value of an array with more than one element is ambiguous. "
-                         "Use a.any() or a.all()")
+    if size != 1:
+        raise ambiguous_truth(size)
     return bool(value(self).item())
 
 

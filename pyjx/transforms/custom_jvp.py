@@ -339,9 +339,7 @@ class _FlatJvp:
             result = at_own_lines(self.jvp, *fun.static, unflatten(primals), unflatten(tangents))
         except TypeError as error:
             if re.search(r"\btuple\b|\bsequence\b", str(error)):
-                error.add_note(f"The rule {source_of(self.jvp)} is called as rule(primals, "
-                               "tangents), with a tuple of one for each argument of "
-                               f"{fun.__name__}.")
+                error.add_note(self._call())
             raise
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
@@ -355,7 +353,7 @@ class _FlatJvp:
                 f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce primal "
                 "and tangent outputs with equal container (pytree) structures, but got "
                 + two_structures("{} and {} respectively", tree, tangent_tree) +
-                f". The rule is {source_of(self.jvp)}.")
+                f". {self._call()}")
         if fun.out_tree is None:
             fun.out_tree = tree
         elif fun.out_tree != tree:
@@ -365,6 +363,10 @@ class _FlatJvp:
             if not all(map(is_valid_value, found)):
                 raise_bad_result(f"the rule {source_of(self.jvp)} of custom_jvp", tree, found)
         return outs, [self._checked(x, t) for x, t in zip(outs, out_tangents, strict=True)]
+
+    def _call(self) -> str:
+        return (f"The rule is {source_of(self.jvp)}. It is called as rule(primals, tangents), with "
+                f"a tuple of one for each argument of {self.fun.__name__}.")
 
     def _checked(self, primal: Any, tangent: Any) -> Any:
         aval = get_aval(primal)
@@ -401,7 +403,7 @@ class _FlatJvp:
             f"value to the output of the custom_jvp-decorated function {name}, {what}), but "
             f"instead the JVP rule output's first element had {rule_had}:\n    {texts[0]}\nwhile "
             f"the custom_jvp-decorated function {name} had {fun_had}:\n    {texts[1]}\n"
-            f"The rule is {source_of(self.jvp)}.")
+            f"{self._call()}")
 
 
 def _constant(tree: Any) -> Any:

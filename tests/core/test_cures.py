@@ -1,14 +1,17 @@
 """What messages name in the place of what traced values, classes and objects do not take."""
 
+import dataclasses
 import functools
 import re
 
+import numpy as np
 import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import lax
+from pyjx import export, lax
 from pyjx.core import advice
+from pyjx.experimental import checkify, pallas
 
 PAIR = jnp.ones(2)
 LAYERS = [{"w": PAIR, "b": 1.0}, {"w": PAIR, "b": 2.0}]
@@ -19,7 +22,8 @@ SINE = jax.jit(jnp.sin)
 
 def said(call, *args):
     """The message, as a program that ends with the error shows it."""
-    with pytest.raises((TypeError, ValueError, AttributeError)) as caught:
+    with pytest.raises((TypeError, ValueError, AttributeError, OverflowError, IndexError,
+                        NotImplementedError)) as caught:
         call(*args)
     advice.complete(caught.value)
     return str(caught.value)
@@ -192,3 +196,137 @@ def test_what_an_object_has_is_told(call, words):
 def test_objects_of_others_are_not_told_of():
     kind = type("Exported", (), {"__module__": "users"})
     assert not re.search("holds|It has", said(lambda: kind()(1)) + said(lambda: kind().a))
+
+
+# -- what was given --------------------------------------------------------------------------------
+
+
+HELD = []
+
+
+@jax.jit
+def leaking(x):
+    HELD[:] = [x]
+    return x
+
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["x", "name"], meta_fields=[])
+@dataclasses.dataclass
+class Layer:
+    x: jax.Array
+    name: str
+
+
+@jax.custom_jvp
+def scaled(x, eps):
+    return x * eps
+
+
+def rule_of(rule):
+    fun = jax.custom_jvp(lambda x, y: x * y)
+    fun.defjvp(rule)
+    return fun
+
+
+def raises_on(x):
+    if jnp.isnan(x).any():
+        raise ValueError("nan")
+    return x
+
+
+def stores(value, shape=(8,)):
+    def kernel(x_ref, out_ref):
+        out_ref[...] = value
+    out = jax.ShapeDtypeStruct(shape, jnp.float32)
+    return lambda: pallas.pallas_call(kernel, out_shape=out, interpret=True)(PAIR)
+
+
+def cut(x, n):
+    return x[:n]
+
+
+CLOSED = jax.make_jaxpr(lambda x: x * 2)(1.0)
+scaled.defjvps(lambda t, x: t * x, None)
+FLAG = "with jax.config.update('jax_enable_x64', True)"
+FIELD = "dataclasses.field(metadata=dict(static=True))"
+
+
+@pytest.mark.parametrize(("call", "cure"), [
+    (lambda: jnp.int32(2 ** 40), f"to 2147483647: use jnp.int64 {FLAG} or a float."),
+    (lambda: jnp.array([2 ** 40], dtype=jnp.int32), f"use jnp.int64 {FLAG} or a float."),
+    (lambda: jnp.uint8(300), "uint8, which holds 0 to 255: use jnp.int16 or a float."),
+    (lambda: jnp.int8(-200), "use jnp.int16 or a float."),
+    (lambda: jnp.int8(70_000), "use jnp.int32 or a float."),
+    (lambda: jnp.uint32(2 ** 63), "to 4294967295: use a float."),
+    (lambda: jnp.array(2 ** 70), "to 2147483647: use a float."),
+    (lambda: PAIR.std(-1, False), "as in keepdims=False"),
+    (lambda: jax.jit(lambda x: Layer(x, "a"))(PAIR), FIELD),
+    (lambda: jnp.array([2 ** 40]), f". Integers have 64 bits {FLAG}; floats are larger without."),
+    (lambda: jax.grad(scaled)(1.0, 2.0), "called as rule(tangent, output, x, eps)."),
+    (lambda: jax.grad(rule_of(lambda x, t: (x[0] * x[1], t)))(1.0, 2.0),
+     "It is called as rule(primals, tangents), with a tuple of one for each argument of"),
+    (lambda: jax.jit(lambda c: c.x)(Layer(PAIR, "a")), FIELD),
+    (lambda: jax.vmap(lambda c: c.x)(Layer(PAIR, "a")), FIELD),
+    (lambda: jax.grad(lambda c: c.x.sum())(Layer(PAIR, "a")), "meta_fields of register_dataclass"),
+    (lambda: jax.eval_shape(cut, PAIR, 1), "jax.eval_shape(lambda x: f(x, 2), x)."),
+    (lambda: jax.eval_shape(cut, PAIR, 1), " for eval_shape. This"),
+    (lambda: jax.make_jaxpr(cut)(PAIR, 1), "jax.make_jaxpr(f, static_argnums=1)(x, 2)."),
+    (lambda: jax.make_jaxpr(cut)(PAIR, 1), " for make_jaxpr. This"),
+    (lambda: jax.jit(cut)(PAIR, 1), "static_argnums or static_argnames of jit"),
+    (lambda: pallas.BlockSpec(lambda i: (i,), (4,)),
+     ">. The order of the arguments is BlockSpec(block_shape, index_map)."),
+    (lambda: jax.core.eval_jaxpr(CLOSED, 1.0), "eval_jaxpr(closed.jaxpr, closed.consts, *args)."),
+    (stores(jnp.zeros(9)), "part: store a part of the value, or let the reference have its shape"),
+    (stores(jnp.zeros(8), (2, 8)), "part: jnp.broadcast_to gives it."),
+    (stores(jnp.zeros((2, 4))), "part: jnp.reshape or jnp.transpose gives it."),
+    (lambda: lax.scan(lambda c, x: (c, x), PAIR), "scan(f, init, xs) has init alone: give xs, or"),
+    (lambda: jax.nn.one_hot(jnp.arange(3), num_classes=PAIR), "integer, got Array([1., 1.], "),
+    (lambda: PAIR.mean(-1, True), "as in keepdims=True"),
+    (lambda: PAIR.max(-1, True), "as in keepdims=True."),
+    (lambda: setattr(PAIR, "shape", (1, 2)), "setter. Arrays stay as they are: make another one, "
+     "such as x = x.reshape(shape) or x = x.astype(dtype)."),
+    (lambda: jax.jit(lambda x: setattr(x, "T", x))(PAIR), "setter. Arrays stay as they are"),
+    (lambda: export.export(SINE, platforms=["gpux"]), "Did you mean 'gpu'?"),
+    (lambda: lax.switch(1.0, [abs, abs], 1.0), "Make it one: jnp.asarray(index).astype(int)."),
+    (lambda: jax.jit(cut, static_argnames=("nn",)), "It takes ['x', 'n']."),
+    (lambda: jax.jit(Holder.of, static_argnames=("slef",)), "Did you mean 'self'?"),
+    (lambda: jax.grad(PAIR), "grad: fun: Expected a callable value, got Array([1., 1.], "),
+    (lambda: jax.tree.map(lambda x, y: x, [1, 2], (1, 2)), "they are of this structure "
+     "by jax.tree.unflatten(jax.tree.structure(tree), jax.tree.leaves(other))."),
+    (lambda: bool(PAIR), "or a.all(); to choose for each element use jnp.where(condition, x, y)"),
+    (lambda: {PAIR: 1}, "give x.item() of a number, or tuple(x.tolist())."),
+    (lambda: jax.jit(raises_on)(PAIR), "`raise`: checkify.check(~x, 'message'), and call err"),
+])
+def test_the_cure_is_by_what_was_given(call, cure):
+    assert cure in said(call)
+
+
+@pytest.mark.parametrize("call", [
+    float, int, bool, complex, np.asarray, "{:.2f}".format, range, jnp.zeros, lambda x: [1][x],
+    lambda x: x.item(), lambda x: int(x[None, None])])
+@pytest.mark.parametrize("value", [1.0, 1, [1.0, 2.0]])
+def test_a_leaked_value_has_one_cure(call, value):
+    leaking(jnp.asarray(value))
+    text = said(call, HELD[0])
+    assert "Return the value from the function; do not store it" in text
+    assert "astype" not in text and "NumPy's arrays, whose" not in text and "a.any()" not in text
+
+
+def test_what_was_given_otherwise_works():
+    assert jnp.int16(300) == 300 and float(jnp.float32(2 ** 40)) == 2 ** 40
+    assert jax.eval_shape(lambda x: cut(x, 1), PAIR).shape == (1,)
+    assert jax.make_jaxpr(cut, static_argnums=1)(PAIR, 1).out_avals[0].shape == (1,)
+    assert jax.core.eval_jaxpr(CLOSED.jaxpr, CLOSED.consts, 1.0) == [2.0]
+    assert lax.switch(jnp.asarray(1.0).astype(int), [abs, jnp.sin], 0.0) == 0.0
+    assert {PAIR[0].item(): 1, tuple(PAIR.tolist()): 2}
+    assert jax.tree.unflatten(jax.tree.structure([1, 2]), jax.tree.leaves((1, 2))) == [1, 2]
+    err, _ = checkify.checkify(lambda x: checkify.check(~jnp.isnan(x).any(), "nan"))(PAIR / 0 * 0)
+    assert "nan" in err.get()
+
+    @jax.tree_util.register_dataclass
+    @dataclasses.dataclass
+    class Named:
+        x: jax.Array
+        name: str = dataclasses.field(metadata={"static": True})
+
+    assert jax.jit(lambda c: c.x)(Named(PAIR, "a")).shape == (2,)

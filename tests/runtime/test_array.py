@@ -121,7 +121,8 @@ def test_conversions():
      "Only scalar arrays can be converted to Python scalars; got arr.ndim=1"),
     (lambda: bool(f32([1, 2])), ValueError,
      "The truth value of an array with more than one element is ambiguous. "
-     "Use a.any() or a.all()"),
+     "Use a.any() or a.all(); to choose for each element use jnp.where(condition, x, y), and to "
+     "combine conditions & | ~."),
     (lambda: bool(f32([])), ValueError,
      "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an "
      "array is not empty."),

@@ -200,6 +200,11 @@ class BlockSpec:
     pipeline_mode: Buffered | None = None
     memory_space: Any = field(kw_only=True, default=None)
 
+    def __post_init__(self) -> None:
+        if callable(self.block_shape):
+            raise TypeError(f"BlockSpec: block_shape must be a shape, got {self.block_shape}. The "
+                            "order of the arguments is BlockSpec(block_shape, index_map).")
+
     def replace(self, **fields: Any) -> BlockSpec:
         """The same with other fields."""
         return type(self)(**{**{name: getattr(self, name) for name in (
