@@ -227,9 +227,13 @@ class ShardingTypeError(Exception):
     """
 
     def __init__(self, message: str) -> None:
+        if _NAMES_A_MESH not in message:  # it has not been pickled
+            message += _NAMES_A_MESH
         super().__init__(_explained(self, message))
 
 
+_NAMES_A_MESH = ("\nA sharding that is given is P(...) within jax.set_mesh(mesh), and outside of "
+                 "it NamedSharding(mesh, P(...)).")
 JaxRuntimeError.__module__ = __name__
 JaxRuntimeError.__doc__ = """XLA or a device reported a failure: of compiling, running, or memory.
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import reduce
 from operator import is_, is_not
 from types import FunctionType, MethodType
 from typing import Any, NoReturn
@@ -16,9 +17,11 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.contents import deduplicated
 from pyjx.core.derived import derived
 from pyjx.core.effects import NamedAxisEffect
 from pyjx.core.evaluation import all_eqns, holds_jaxprs, jaxpr_as_fun
+from pyjx.core.explicit import sharding_text
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.open_sums import closed_alike
@@ -29,7 +32,9 @@ from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.specs import NO_AXES
 from pyjx.core.trace import Tracer, trace_to_jaxpr
+from pyjx.engine.calls import call
 from pyjx.engine.functions import raise_bad_result, source_of
+from pyjx.engine.moves import reshard_p
 from pyjx.engine.tangents import UndefinedPrimal
 from pyjx.engine.types import Operand, TreeDef, Value
 from pyjx.lax.common import operand
@@ -199,7 +204,7 @@ def as_in_program(x: Any) -> Any:
 
 def traced_with_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
                       leaves: list[Value], body: TracedFunction,
-                      trace: Callable[[list[Value]], TracedFunction],
+                      trace: Callable[[list[ShapedArray]], TracedFunction],
                       carry_of: Callable[[TreeDef], TreeDef] = lambda tree: tree
                       ) -> tuple[list[Value], TracedFunction]:
     """The carry of a loop, and its body for that: the one given, as each call between nested
@@ -207,20 +212,25 @@ def traced_with_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef
     the structure of the carry, which comes first, in that of the results.
 
     A weakly typed leaf that the body changes the type of is of the dtype that the two promote to;
-    one that it makes vary along axes of a mesh varies so from the start.
+    one that it makes vary along axes of a mesh varies so from the start. What is of no mesh lies
+    as the other does: results in the body, leaves as `run_laid` lays them.
 
     Raises:
       TypeError: the body gives a carry of another type than it takes.
     """
     carry_tree = carry_of(body.out_tree)
+    avals = list(map(get_aval, leaves))
     if carry_tree == tree:
         now = [vary(_promoted(x, out), out.place.mat.varying)
                for x, out in zip(leaves, body.closed.out_avals, strict=False)]
-        while any(map(is_not, now, leaves)):
-            leaves, body = now, trace(now)
+        while any(map(is_not, types := [
+                reduce(lying_as, (aval, out), get_aval(x)) for x, aval, out in zip(
+                    now, avals, body.closed.out_avals, strict=False)], avals)):
+            leaves, avals, body = now, types, trace(types)
             now = [vary(x, out.place.mat.varying)
                    for x, out in zip(leaves, body.closed.out_avals, strict=False)]
-    _check_carry(op, what, fun, tree, list(map(get_aval, leaves)), carry_tree,
+        body = _with_laid_results(body, avals)
+    _check_carry(op, what, fun, tree, avals, carry_tree,
                  body.closed.out_avals[:carry_tree.num_leaves])
     return leaves, body
 
@@ -268,7 +278,10 @@ def _check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
                              tree, avals, out_avals)
     if wrong:
         _raise(f"{op} body function carry input and carry output must have equal types", wrong,
-               f"({what}) so that all output types match the corresponding input types", fun)
+               f"({what}) so that all output types match the corresponding input types", fun,
+               _laid_by_hand(avals, out_avals, " Or let the initial carry lie as the output does: "
+                             "jax.reshard(init, {0}), or out_sharding={0} where it is made, as in "
+                             "jnp.zeros(shape, out_sharding={0})."))
 
 
 def _raise(what: str, differences: list[str], cure: str, fun: Callable[..., Any], hint: str = ""
@@ -283,6 +296,61 @@ def returns_nothing(tree: TreeDef) -> str:
 
 
 _NONE = tree_structure(None)
+
+
+# -- what is of no mesh beside what is cut along one -----------------------------------------------
+
+
+def lying_as(aval: ShapedArray, other: ShapedArray) -> ShapedArray:
+    """The type, cut as another is if it tells of no mesh. Where one is set it does: that of a value
+    that is whole."""
+    place = other.place
+    if place.sharding is None or aval.place.sharding is not None or place.is_open or (
+            configuration.abstract_mesh.value is not None) or not aval.has_shape_of(other):
+        return aval
+    return aval.reshard(place.sharding)
+
+
+def _laid(x: Value, aval: ShapedArray) -> Value:
+    sharding, x = aval.place.sharding, vary(x, aval.place.mat.varying)
+    return x if get_aval(x).place.sharding == sharding else reshard_p.bind(
+        x, dst_sharding=sharding, concrete_mesh=None)
+
+
+def run_laid(op: str, types: Sequence[ShapedArray], fun: Callable[..., list[Any]],
+             operands: Sequence[Value]) -> list[Any]:
+    """`fun(*operands)`, the first of which are laid as these types say. It is one program then, as
+    all operands together tell on which devices."""
+    avals = list(map(get_aval, operands))
+    if all([a.place.sharding == t.place.sharding for a, t in zip(avals, types, strict=False)]):
+        return fun(*operands)
+    return call(deduplicated(trace_to_jaxpr(
+        lambda *xs: fun(*map(_laid, xs, types), *xs[len(types):]), avals)), op, *operands)
+
+
+def _with_laid_results(body: TracedFunction, types: Sequence[ShapedArray]) -> TracedFunction:
+    """The function with its first results laid as these types are, if they tell of no mesh."""
+    outs = body.closed.out_avals
+    laid = (*map(lying_as, outs, types), *outs[len(types):])
+    return body if all(map(is_, laid, outs)) else TracedFunction(
+        _with_results(body.closed, laid), body.out_tree)
+
+
+@derived
+def _with_results(closed: ClosedJaxpr, types: tuple[ShapedArray, ...]) -> ClosedJaxpr:
+    """The program, whose results are laid and vary as these types do."""
+    return trace_to_jaxpr(lambda *xs: list(map(_laid, jaxpr_as_fun(closed)(*xs), types)),
+                          closed.in_avals, closed.debug_info)
+
+
+def _laid_by_hand(avals: Sequence[ShapedArray], others: Sequence[ShapedArray], cure: str) -> str:
+    """For messages: the cure with the sharding of the first of the others that lies otherwise along
+    the same mesh; nothing where none does."""
+    for aval, other in zip(avals, others, strict=True):
+        ours, theirs = aval.place.sharding, other.place.sharding
+        if ours != theirs and (ours is None or theirs is None or ours.mesh == theirs.mesh):
+            return cure.format(sharding_text(other))
+    return ""
 
 
 # -- branches --------------------------------------------------------------------------------------
@@ -304,6 +372,10 @@ def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., A
     traced = [trace_function(op, name, fun, tree, avals, unpacked=True)
               for name, fun in zip(names, funs, strict=True)]
     order = _as_written(op, names)
+    if len({t.out_tree for t in traced}) == 1:
+        types = [reduce(lying_as, of_one)
+                 for of_one in zip(*[t.closed.out_avals for t in traced], strict=True)]
+        traced = [_with_laid_results(t, types) for t in traced]
     for n in order[1:]:
         _check_equal(op, (order[0], n), names, funs, traced)
     closed = [t.closed for t in traced]
@@ -360,15 +432,8 @@ def _varying_alike(branches: list[ClosedJaxpr], varying: frozenset[Any]) -> list
     if not any(axes):
         return branches
     return [b if axes == tuple([a.place.mat.varying for a in b.out_avals])
-            else _with_varying_results(b, axes) for b in branches]
-
-
-@derived
-def _with_varying_results(closed: ClosedJaxpr, axes: tuple[frozenset[Any], ...]) -> ClosedJaxpr:
-    def fun(*args: Any) -> list[Any]:
-        return list(map(vary, jaxpr_as_fun(closed)(*args), axes))
-
-    return trace_to_jaxpr(fun, closed.in_avals, closed.debug_info)
+            else _with_results(b, tuple([a.varying(x) for a, x in zip(
+                b.out_avals, axes, strict=True)])) for b in branches]
 
 
 def _as_written(op: str, names: Sequence[str]) -> Sequence[int]:
@@ -398,7 +463,9 @@ def _check_equal(op: str, pair: tuple[int, int], names: Sequence[str],
         if not wrong:
             return
         what = f"{op} branches must have equal output types but they differ."
-        cure = "all output types match"
+        cure = "all output types match" + _laid_by_hand(
+            traced[j].closed.out_avals, traced[i].closed.out_avals,
+            f", such as by jax.reshard(y, {{}}) of what {b} returns")
         text = in_full(wrong)
     described = "\n".join([
         f"{names[n]} is {source_of(funs[n])}" +

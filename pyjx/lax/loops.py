@@ -71,6 +71,7 @@ from pyjx.lax.agreement import (
     check_nothing_is_summed,
     check_sends_nothing,
     returns_nothing,
+    run_laid,
     trace_function,
     traced_with_carry,
 )
@@ -230,7 +231,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         leaves = [np.int32(0), *leaves]
         cond_jaxpr = _cond_of_counted(cond_jaxpr, len(cond.consts), bound)
         body_jaxpr = _body_of_counted(body_jaxpr, len(body.consts))
-    outs = bind_while(cond_jaxpr, cond.consts, body_jaxpr, body.consts, leaves, bound)
+    k, m = len(leaves), len(leaves) + len(cond.consts)
+    outs = run_laid("while_loop", body_jaxpr.in_avals[len(body.consts):], lambda *xs: bind_while(
+        cond_jaxpr, xs[k:m], body_jaxpr, xs[m:], xs[:k], bound),
+        [*leaves, *cond.consts, *body.consts])
     return tree_unflatten(tree, outs if bound is None else outs[1:])
 
 
@@ -238,13 +242,14 @@ def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves
               tree: TreeDef) -> tuple[list[Any], ClosedJaxpr, ClosedJaxpr]:
     """The carry, of the types that the body gives it, and the condition and the body for these."""
     # The condition comes first: where the two are exchanged, its result is what is wrong.
-    given, cond = leaves, _condition(cond_fun, leaves, tree)
-    traced = trace_function("while_loop", "body_fun", body_fun, tree, list(map(get_aval, leaves)))
+    given = list(map(get_aval, leaves))
+    cond = _condition(cond_fun, given, tree)
+    traced = trace_function("while_loop", "body_fun", body_fun, tree, given)
     leaves, (body, _) = traced_with_carry(
         "while_loop", "body_fun", body_fun, tree, leaves, traced, lambda carry: trace_function(
-            "while_loop", "body_fun", body_fun, tree, list(map(get_aval, carry))))
-    if leaves is not given:
-        cond = _condition(cond_fun, leaves, tree)
+            "while_loop", "body_fun", body_fun, tree, carry))
+    if body.in_avals != given:
+        cond = _condition(cond_fun, body.in_avals, tree)
     # devices that go on while others stop differ in all
     apart = cond.out_avals[0].place.mat.varying
     if not all([apart <= get_aval(x).place.mat.varying for x in leaves]):
@@ -295,8 +300,9 @@ def _body_of_counted(body: ClosedJaxpr, n_consts: int) -> ClosedJaxpr:
 _COUNT = ShapedArray((), np.dtype(np.int32))
 
 
-def _condition(fun: Callable[..., Any], carry: Sequence[Value], tree: TreeDef) -> ClosedJaxpr:
-    cond, out_tree = trace_function("while_loop", "cond_fun", fun, tree, list(map(get_aval, carry)))
+def _condition(fun: Callable[..., Any], carry: Sequence[ShapedArray], tree: TreeDef
+               ) -> ClosedJaxpr:
+    cond, out_tree = trace_function("while_loop", "cond_fun", fun, tree, carry)
     avals = cond.out_avals
     if not treedef_is_leaf(out_tree) or len(avals) != 1:  # None is a leaf of no values
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but got pytree "

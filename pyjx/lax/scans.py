@@ -34,6 +34,7 @@ from pyjx.lax.agreement import (
     TracedFunction,
     as_in_program,
     check_operands_distinct,
+    run_laid,
     trace_function,
     traced_with_carry,
 )
@@ -122,24 +123,26 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     element_avals = [_element(get_aval(x), n) for x in x_leaves]
     args_tree = tree_structure((tree_unflatten(tree, leaves), tree_unflatten(x_tree, x_leaves)))
 
-    def traced(carry: Sequence[Any]) -> TracedFunction:
-        body = trace_function("scan", "f", f, args_tree, [*map(get_aval, carry), *element_avals],
-                          unpacked=True)
+    def traced(carry: Sequence[ShapedArray]) -> TracedFunction:
+        body = trace_function("scan", "f", f, args_tree, [*carry, *element_avals], unpacked=True)
         _check_pair(f, body.out_tree, body.closed.out_avals)
         if body.closed.consts:
-            check_operands_distinct("scan", f, args_tree, [*carry, *x_leaves], body.closed.consts)
+            check_operands_distinct("scan", f, args_tree, [*leaves, *x_leaves], body.closed.consts)
         return body
 
     check_operands_distinct("scan", f, args_tree, [*leaves, *x_leaves])
     if any(map(is_ref, x_leaves)):
         check_undivided(x_tree, [True] * len(x_leaves), lambda: DebugInfo("scan", source_of(f)))
-    body = traced(leaves)
+    body = traced(list(map(get_aval, leaves)))
     leaves, body = traced_with_carry("scan", "f", f, tree, leaves, body, traced,
                                      lambda pair: pair.children()[0])
-    closed = body.closed
-    outs = bind_scan(consts_as_inputs(closed), closed.consts, leaves, x_leaves, {
-        "length": n, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
-        "_split_transpose": bool(_split_transpose)})
+    closed, k = body.closed, len(leaves)
+    m = k + len(closed.consts)
+    params = {"length": n, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
+              "_split_transpose": bool(_split_transpose)}
+    outs = run_laid("scan", closed.in_avals[:k], lambda *xs: bind_scan(
+        consts_as_inputs(closed), xs[k:m], xs[:k], xs[m:], params),
+        [*leaves, *closed.consts, *x_leaves])
     return tree_unflatten(body.out_tree, outs)  # type: ignore[no-any-return]
 
 

@@ -1,0 +1,125 @@
+"""Arrays along Explicit axes where no mesh is set: what is of no mesh lies as they do where carries
+and branches meet, and the cures of errors name a mesh."""
+
+import re
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+from pyjx import lax
+from pyjx import numpy as jnp
+from pyjx.errors import ShardingTypeError
+from pyjx.sharding import NamedSharding
+from pyjx.sharding import PartitionSpec as P
+
+MESH = jax.make_mesh((8,), ("x",))
+OTHER = jax.make_mesh((4, 2), ("y", "z"))
+
+
+def cut(*spec, shape=(16, 8), mesh=MESH):
+    values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) / 64
+    return jax.device_put(values, NamedSharding(mesh, P(*spec)))
+
+
+def zeros():
+    return jnp.zeros((16, 8))
+
+
+BY_ROWS = [
+    ("while_loop", lambda y: lax.while_loop(lambda c: c.sum() < 300, lambda c: c + y, zeros()), 3),
+    ("fori_loop", lambda y: lax.fori_loop(0, 3, lambda i, c: c + y, zeros()), 3),
+    ("scan", lambda y: lax.scan(lambda c, _: (c + y, None), zeros(), None, length=3)[0], 3),
+    ("cond", lambda y: lax.cond(y.sum() > 0, lambda x: x, lambda x: zeros(), y), 1),
+    ("cond, the other", lambda y: lax.cond(y.sum() > 0, lambda x: zeros(), lambda x: x, y), 0),
+    ("switch", lambda y: lax.switch(2, [lambda x: zeros(), lambda x: zeros(), lambda x: x * 2], y),
+     2),
+    ("result", lambda y: lax.scan(lambda c, _: (zeros(), None), y, None, length=3)[0], 0),
+    ("swapped", lambda y: lax.fori_loop(0, 2, lambda i, c: (c[1], c[0] + y), (zeros(),) * 2)[0], 1),
+    ("tree", lambda y: lax.scan(lambda c, _: ({"a": c["a"] + y, "b": c["a"]}, None),
+                                {"a": zeros(), "b": zeros()}, None, length=3)[0]["b"], 2),
+    ("number", lambda y: lax.scan(lambda c, _: (c + y, None), np.zeros((16, 8), np.float32), None,
+                                  length=2)[0], 2),
+]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+@pytest.mark.parametrize(("f", "times"), [case[1:] for case in BY_ROWS],
+                         ids=[case[0] for case in BY_ROWS])
+def test_carries_and_branches_of_no_mesh(f, times, wrap):
+    y = cut("x", None)
+    out = wrap(f)(y)
+    assert str(jax.typeof(out)) == "float32[16@x,8]"
+    assert out.sharding.is_equivalent_to(y.sharding, 2)
+    np.testing.assert_allclose(out, times * np.asarray(y), rtol=1e-6)
+
+
+def test_a_carry_lies_as_what_is_scanned():
+    x = cut(None, "x")
+    last, each = lax.scan(lambda c, r: (c + r, c), jnp.zeros(8), x)
+    assert (str(jax.typeof(last)), str(jax.typeof(each))) == ("float32[8@x]", "float32[16,8@x]")
+    np.testing.assert_allclose(last, np.asarray(x).sum(0), rtol=1e-6)
+    inner = lambda r: lax.scan(lambda c, _: (c + r, None), jnp.zeros(8), None, length=2)[0]
+    np.testing.assert_array_equal(lax.map(inner, x), 2 * np.asarray(x))
+
+
+def test_derivatives_and_batches():
+    y = cut("x", None)
+    powers = lambda c, y: lax.fori_loop(0, 3, lambda i, c: c * y + y, c)
+    of_y = jax.grad(lambda y: powers(zeros(), y).sum())
+    for f in (of_y, jax.jit(of_y)):
+        assert str(jax.typeof(f(y))) == "float32[16@x,8]"
+        np.testing.assert_allclose(f(y), 1 + 2 * y + 3 * y * y, rtol=1e-5)
+    of_init = jax.jit(jax.grad(lambda c, y: powers(c, y).sum()))(zeros(), y)
+    assert jax.typeof(of_init).shape == (16, 8)
+    np.testing.assert_allclose(of_init, np.asarray(y) ** 3, rtol=1e-5)
+    out, tangent = jax.jvp(lambda y: lax.cond(y.sum() > 0, lambda: y * y, zeros), (y,), (y,))
+    np.testing.assert_allclose(tangent, 2 * out, rtol=1e-6)
+    each = jax.vmap(lambda b: powers(zeros() + b, y))(jnp.arange(2.0))
+    assert str(jax.typeof(each)) == "float32[2,16@x,8]"
+    np.testing.assert_allclose(each[1], powers(jnp.ones((16, 8)), y), rtol=1e-5)
+
+
+def test_what_lies_along_two_meshes_or_otherwise_is_refused():
+    x, y, z = cut(None, "x"), cut("x", None), cut("y", None, mesh=OTHER)
+    with pytest.raises(TypeError, match="equal output types") as refused:
+        lax.switch(0, [zeros, lambda: y, lambda: z])
+    assert "reshard" not in str(refused.value)
+    with pytest.raises(TypeError, match="must have equal types"):
+        lax.scan(lambda c, _: (z, None), y, None, length=2)
+    with pytest.raises(TypeError, match=r"jax\.reshard\(y, NamedSharding\(mesh, P\('x', None\)\)"):
+        lax.cond(True, lambda: y, lambda: x)
+
+
+def test_the_cure_of_a_carry_that_lies_otherwise():
+    y = cut("x", None)
+    cure = r"jax\.reshard\(init, (P\('x', None\))\).* out_sharding=P"
+    with jax.set_mesh(MESH):
+        body = lambda c, _: (c + y, None)
+        with pytest.raises(TypeError, match=cure) as refused:
+            lax.scan(body, zeros(), None, length=2)
+        spec = eval(re.search(cure, str(refused.value))[1])
+        for init in (jax.reshard(zeros(), spec), jnp.zeros((16, 8), out_sharding=spec)):
+            out = lax.scan(body, init, None, length=2)[0]
+            np.testing.assert_allclose(out, 2 * np.asarray(y))
+    init, y = cut(None, "x"), cut("x", None)  # outside the cure names the mesh
+    turned = lambda c, _: (jax.reshard(c, NamedSharding(MESH, P("x", None))), None)
+    with pytest.raises(TypeError, match=r"jax\.reshard\(init, NamedSharding\(mesh, P\('x', None"):
+        lax.scan(turned, init, None, length=2)
+    init = jax.reshard(init, NamedSharding(MESH, P("x", None)))
+    assert str(jax.typeof(lax.scan(turned, init, None, length=2)[0])) == "float32[16@x,8]"
+
+
+@pytest.mark.parametrize(("wrong", "cured"), [
+    (lambda x, y: x + y, lambda x, y, to: jax.reshard(x, to("x")) + y),
+    (lambda x, y: x @ y[:8], lambda x, y, to: jnp.matmul(x, y[:8], out_sharding=to("x"))),
+    (lambda x, y: lax.reshape(x, (128,)), lambda x, y, to: lax.reshape(x, (128,),
+                                                                       out_sharding=to("x"))),
+])
+def test_the_cures_of_operations_name_a_mesh(wrong, cured):
+    x, y = cut(None, "x"), cut("x", None)
+    with pytest.raises(ShardingTypeError, match=r"outside of it NamedSharding\(mesh, P\(\.\.\.\)"):
+        wrong(x, y)
+    expected = wrong(np.asarray(x), np.asarray(y))
+    out = cured(x, y, lambda *spec: NamedSharding(MESH, P(*spec)))
+    np.testing.assert_allclose(out, expected, rtol=1e-5)
