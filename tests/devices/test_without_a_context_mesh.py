@@ -59,13 +59,16 @@ def test_a_carry_lies_as_what_is_scanned():
     last, each = lax.scan(lambda c, r: (c + r, c), jnp.zeros(8), x)
     assert (str(jax.typeof(last)), str(jax.typeof(each))) == ("float32[8@x]", "float32[16,8@x]")
     np.testing.assert_allclose(last, np.asarray(x).sum(0), rtol=1e-6)
-    inner = lambda r: lax.scan(lambda c, _: (c + r, None), jnp.zeros(8), None, length=2)[0]
-    np.testing.assert_array_equal(lax.map(inner, x), 2 * np.asarray(x))
+    twice = lax.map(lambda r: lax.fori_loop(0, 2, lambda i, c: c + r, jnp.zeros(8)), x)
+    np.testing.assert_array_equal(twice, 2 * np.asarray(x))
 
 
 def test_derivatives_and_batches():
     y = cut("x", None)
-    powers = lambda c, y: lax.fori_loop(0, 3, lambda i, c: c * y + y, c)
+
+    def powers(c, y):
+        return lax.fori_loop(0, 3, lambda i, c: c * y + y, c)
+
     of_y = jax.grad(lambda y: powers(zeros(), y).sum())
     for f in (of_y, jax.jit(of_y)):
         assert str(jax.typeof(f(y))) == "float32[16@x,8]"
@@ -95,19 +98,21 @@ def test_the_cure_of_a_carry_that_lies_otherwise():
     y = cut("x", None)
     cure = r"jax\.reshard\(init, (P\('x', None\))\).* out_sharding=P"
     with jax.set_mesh(MESH):
-        body = lambda c, _: (c + y, None)
         with pytest.raises(TypeError, match=cure) as refused:
-            lax.scan(body, zeros(), None, length=2)
+            lax.fori_loop(0, 2, lambda i, c: c + y, zeros())
         spec = eval(re.search(cure, str(refused.value))[1])
         for init in (jax.reshard(zeros(), spec), jnp.zeros((16, 8), out_sharding=spec)):
-            out = lax.scan(body, init, None, length=2)[0]
+            out = lax.fori_loop(0, 2, lambda i, c: c + y, init)
             np.testing.assert_allclose(out, 2 * np.asarray(y))
     init, y = cut(None, "x"), cut("x", None)  # outside the cure names the mesh
-    turned = lambda c, _: (jax.reshard(c, NamedSharding(MESH, P("x", None))), None)
+
+    def turned(i, c):
+        return jax.reshard(c, NamedSharding(MESH, P("x", None)))
+
     with pytest.raises(TypeError, match=r"jax\.reshard\(init, NamedSharding\(mesh, P\('x', None"):
-        lax.scan(turned, init, None, length=2)
+        lax.fori_loop(0, 2, turned, init)
     init = jax.reshard(init, NamedSharding(MESH, P("x", None)))
-    assert str(jax.typeof(lax.scan(turned, init, None, length=2)[0])) == "float32[16@x,8]"
+    assert str(jax.typeof(lax.fori_loop(0, 2, turned, init))) == "float32[16@x,8]"
 
 
 @pytest.mark.parametrize(("wrong", "cured"), [
