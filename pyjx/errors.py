@@ -227,9 +227,8 @@ class ShardingTypeError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        if _NAMES_A_MESH not in message:  # it has not been pickled
-            message += _NAMES_A_MESH
-        super().__init__(_explained(self, message))
+        told = _NAMES_A_MESH in message  # it has been pickled
+        super().__init__(_explained(self, message if told else message + _NAMES_A_MESH))
 
 
 _NAMES_A_MESH = ("\nA sharding that is given is P(...) within jax.set_mesh(mesh), and outside of "

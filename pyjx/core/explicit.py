@@ -66,14 +66,6 @@ def spec_of(aval: Any, dim: Any) -> Any:
     return aval.leading_axis_spec()
 
 
-def sharding_text(aval: ShapedArray) -> str:
-    """For messages: what is given as the sharding of values that lie so; where no mesh is set a
-    spec alone would name none."""
-    spec = PartitionSpec(*entries_of(aval))
-    return str(spec) if configuration.abstract_mesh.value is not None else (
-        f"NamedSharding(mesh, {spec})")
-
-
 def without_dim(aval: ShapedArray | AbstractRef, dim: int, size: Any = None) -> Any:
     """The type of a part of an array along one dimension, or of one of `size` values of a library's
     type, which lie as `dim` says: first ones if that is a number."""

@@ -21,7 +21,6 @@ from pyjx.core.contents import deduplicated
 from pyjx.core.derived import derived
 from pyjx.core.effects import NamedAxisEffect
 from pyjx.core.evaluation import all_eqns, holds_jaxprs, jaxpr_as_fun
-from pyjx.core.explicit import sharding_text
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.open_sums import closed_alike
@@ -345,12 +344,11 @@ def _with_results(closed: ClosedJaxpr, types: tuple[ShapedArray, ...]) -> Closed
 
 def _laid_by_hand(avals: Sequence[ShapedArray], others: Sequence[ShapedArray], cure: str) -> str:
     """For messages: the cure with the sharding of the first of the others that lies otherwise along
-    the same mesh; nothing where none does."""
-    for aval, other in zip(avals, others, strict=True):
-        ours, theirs = aval.place.sharding, other.place.sharding
-        if ours != theirs and (ours is None or theirs is None or ours.mesh == theirs.mesh):
-            return cure.format(sharding_text(other))
-    return ""
+    the same mesh; nothing where none does. Where no mesh is set a spec alone would name none."""
+    shown = "{}" if configuration.abstract_mesh.value is not None else "NamedSharding(mesh, {})"
+    return next((cure.format(shown.format(b.spec)) for a, b in [
+        (x.place, y.place) for x, y in zip(avals, others, strict=True)] if a.sharding != b.sharding
+        and (not a.sharding or not b.sharding or a.sharding.mesh == b.sharding.mesh)), "")
 
 
 # -- branches --------------------------------------------------------------------------------------
