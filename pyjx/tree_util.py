@@ -132,10 +132,12 @@ def _subtrees(name: str, treedef: PyTreeDef, tree: PyTree, other: PyTree, is_lea
     except ValueError:
         for make_error in _prefix_errors((), tree, other, is_leaf):
             where = "" if i is None else f"\nThe full tree is rest[{i}]."
-            if tree_structure(other, is_leaf).num_leaves == treedef.num_leaves:
+            error = make_error(name)
+            if "different types at" in str(error) and (
+                    tree_structure(other, is_leaf).num_leaves == treedef.num_leaves):
                 where += ("\nIf its leaves come in this order, they are of this structure by "
                           "jax.tree.unflatten(jax.tree.structure(tree), jax.tree.leaves(other)).")
-            raise ValueError(f"{make_error(name)}{where}") from None
+            raise ValueError(f"{error}{where}") from None
         raise
 
 
