@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 OF_TWO_BITS = (np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.uint2))
 _INT8 = np.dtype(np.int8)
+_MOST_COUNTED = 1 << 36  # elements of an iota
 
 
 class Block:
@@ -201,6 +202,10 @@ class Block:
         return self.line(f"{op} {x} : {tensor_type(aval)}")
 
     def iota(self, aval: ShapedArray, axis: int) -> str:
+        if self.module.platform == "cpu" and type(aval.size) is int and aval.size > _MOST_COUNTED:
+            raise RuntimeError(
+                f"RESOURCE_EXHAUSTED: iota of type {aval.str_short()} has over 2**36 elements, "
+                "for which XLA's compiler for the CPU ends the process; make an axis smaller.")
         return self.line(f"stablehlo.iota dim = {axis} : {tensor_type(aval)}")
 
     def binary(self, op: str, x: str, y: str, aval: ShapedArray | AbstractRef) -> str:

@@ -118,7 +118,7 @@ FACTS = {
     "dtypes": "dtypes._issubdtype dtypes.short_dtype_name dtypes._above dtypes._join",
     "files": "comparison._statement_at comparison._statements stand_ins.modules",
     "texts": "document.signature quantities.hlo_arrays quantities.tensors",
-    "the library": "operations._options documentation._entry call_code._listed "
+    "the library": "operations._options documentation._entry "
                    "normal._weideman coefficients._shortened",
 }
 

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dis import Instruction, get_instructions, hasjrel, stack_effect
-from functools import lru_cache
 from inspect import Parameter, Signature, signature, unwrap
 from itertools import takewhile
 from operator import is_
@@ -190,14 +189,8 @@ def call_in(frame: FrameType) -> Call | None:
 
 def is_listed(name: str) -> bool:
     """Whether a module that has been loaded shows this name to users."""
-    return name in _listed(len(sys.modules))
-
-
-@lru_cache(maxsize=1)
-def _listed(_modules: int) -> set[str]:
-    """All that modules show to users once so many have been loaded."""
-    return {name for path, module in list(sys.modules.items()) if path.startswith("pyjx")
-            for name in own_dictionary(module).get("__all__", ())}  # which loads nothing
+    return any([name in own_dictionary(module).get("__all__", ())  # which loads nothing
+                for path, module in list(sys.modules.items()) if path.startswith("pyjx")])
 
 
 def is_primitive(name: str) -> bool:

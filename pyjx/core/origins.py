@@ -128,20 +128,21 @@ def _way_out(x: Any, seen: set[int]) -> list[Any]:
     level, last, function = [x], x, None
     for _ in range(_WALKS):
         found = [h for h in gc.get_referrers(*level) if h is not level and id(h) not in seen
-                 and not isinstance(h, (FrameType, ModuleType))][:_MOST]
+                 and not isinstance(h, (FrameType, ModuleType))]
         if not found:
             break
-        held = set(map(id, level))
-        for holder in found:
+        end = next((h for h in found if _module(h)), None)
+        held, level = set(map(id, level)), found[:_MOST] if end is None else [end]
+        for holder in level:
             inner_of[id(holder)] = next(o for o in gc.get_referents(holder) if id(o) in held)
             if function is None and isinstance(holder, FunctionType):  # all behind it is Python's
                 function = holder
-        seen.update(map(id, found))
-        level, last = found, found[-1]
-        end = next((h for h in found if _module(h)), None)
+        seen.update(map(id, level))
+        last = level[-1]
         if end is not None:
-            last, function = end, None
+            function = None
             break
+        del found  # which would be a holder
     way = [last if function is None else function]
     while id(way[-1]) in inner_of:
         way.append(inner_of[id(way[-1])])

@@ -404,6 +404,17 @@ def test_leaks_are_followed_to_a_variable(transform):
         "<list", "<dict", "<Store"] or len(lines) == 5
 
 
+def test_a_leak_that_many_hold_is_followed_to_a_variable():
+    def keep(x):
+        STORE.kept = [x], [[x] for _ in range(40)]
+        return x
+
+    with pytest.raises(Exception, match="Leaked") as caught, jax.checking_leaks():
+        jax.jit(keep)(1.0)
+    STORE.kept = None
+    assert f"is referred to by {__name__}.STORE" in str(caught.value)
+
+
 def collections():
     """How often the collector ran while much was made."""
     runs = []

@@ -152,7 +152,7 @@ print("done")
 
 TOO_LARGE = """
 import numpy as np, pyjx as jax, pyjx.numpy as jnp
-from pyjx import jaxlib_api
+from pyjx import lax
 struct = jax.ShapeDtypeStruct
 calls = [
     lambda: jnp.broadcast_to(jnp.ones(3), (1 << 62, 3)),
@@ -171,10 +171,12 @@ for call in calls:
     else:
         raise AssertionError
 for call in (lambda: jnp.zeros((1 << 45,)), lambda: jnp.full((1 << 45,), 2.0),
-             lambda: jnp.arange(1 << 45), lambda: jax.jit(lambda: jnp.zeros((1 << 45,)))()):
+             lambda: jnp.arange(1 << 45), lambda: lax.broadcasted_iota("int32", (1 << 34, 8), 1),
+             lambda: jax.jit(lambda: jnp.arange(1 << 40).sum())(),
+             lambda: jax.jit(lambda: jnp.zeros((1 << 45,)))()):
     try:
         call()
-    except jaxlib_api.JaxRuntimeError as error:
+    except RuntimeError as error:
         assert str(error).startswith("RESOURCE_EXHAUSTED"), error
     else:
         raise AssertionError
