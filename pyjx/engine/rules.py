@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.arithmetic import APART
@@ -18,6 +18,9 @@ def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:
     """Forward rule from one rule an operand, `(g, *primals, **params) -> tangent`.
 
     The tangent is the sum of what the rules give; None stands for an operand without derivative.
+    A product with a tangent that a recorded program writes as zeros is zeros, whatever the other
+    factor is: XLA would make sums over that, and more would wait for them. So zeros times infinity
+    are 0 there, where the product is NaN.
     """
     return _jvp_of_rules(primitive, rules, False)
 
@@ -32,15 +35,27 @@ def _jvp_of_rules(primitive: Primitive, rules: Sequence[Rule | None], read_resul
         out = primitive.bind(*primals, **params)
         given = (out, *primals) if read_result else primals
         total: Any = None
+        zero: Callable[[Value], Tangent] = Zero.of_primal
         for rule, g in zip(rules, tangents, strict=True):
-            # XLA makes sums over the other operand of a product with zeros, and more wait for them.
-            if rule is not None and type(g) is not Zero and not (
-                    primitive.contracts and is_written_zero(g)):
-                t = rule(g, *given, **params)
-                total = t if total is None else add_tangents(total, t)
-        return out, Zero.of_primal(out) if total is None else total
+            if rule is None or type(g) is Zero:
+                continue
+            if primitive.contracts and is_written_zero(g):
+                zero = _written_zero
+                continue
+            t = rule(g, *given, **params)
+            total = t if total is None else add_tangents(total, t)
+        return out, zero(out) if total is None else total
 
     return jvp
+
+
+def _written_zero(x: Value) -> Tangent:
+    return instantiate(Zero.of_primal(x))
+
+
+def _each(zero: Callable[[Value], Tangent], primitive: Primitive, out: Any) -> Any:
+    """Such a zero for the result, or for each of several."""
+    return list(map(zero, out)) if primitive.multiple_results else zero(out)
 
 
 def jvp_zero(primitive: Primitive) -> Rule:
@@ -48,27 +63,23 @@ def jvp_zero(primitive: Primitive) -> Rule:
 
     def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
-        if primitive.multiple_results:
-            return out, [Zero.of_primal(o) for o in out]
-        return out, Zero.of_primal(out)
+        return out, _each(Zero.of_primal, primitive, out)
 
     return jvp
 
 
 def jvp_linear(primitive: Primitive) -> Rule:
-    """Forward rule of an operation that is linear in some operands together."""
+    """Forward rule of an operation that is linear in some operands together. What only moves zeros
+    that are written gives such, for the products behind it (`jvp_by_operand`)."""
     group = primitive.linear[-1]
 
     def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Any, Any]:
         out = primitive.bind(*primals, **params)
-        if len(tangents) == 1:
-            return out, instantiate(Zero.of_primal(out)) if (
-                primitive.moves and is_written_zero(*tangents)) else (
-                primitive.bind(*tangents, **params))
         moving = tangents[group]
         if all([type(t) is Zero for t in moving]):
-            return out, [Zero.of_primal(o) for o in out] if primitive.multiple_results \
-                else Zero.of_primal(out)
+            return out, _each(Zero.of_primal, primitive, out)
+        if primitive.moves and all([type(t) is Zero or is_written_zero(t) for t in moving]):
+            return out, _each(_written_zero, primitive, out)
         operands = list(primals)
         operands[group] = map(instantiate, moving)
         return out, primitive.bind(*operands, **params)

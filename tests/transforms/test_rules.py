@@ -377,3 +377,68 @@ def test_a_tangent_of_written_zeros_makes_no_product(product, rhs):
     for one, other in zip(jax.jit(of_zeros)(x, w), jax.jit(of_values)(x, w), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
     assert not jax.jit(lambda x: jax.jvp(lambda x: x @ x, (x,), (jnp.zeros_like(x),))[1])(x).any()
+
+
+MOVES = {
+    "jnp.split": lambda x: jnp.split(x, 2),
+    "lax.split": lambda x: lax.split(x, (1, 3)),
+    "unstack": jnp.unstack,
+    "in a branch": lambda x: lax.cond(x.sum() > 0, jnp.unstack, lambda x: jnp.unstack(-x), x),
+    "reshape": lambda x: x.reshape(2, 2),
+    "concatenate": lambda x: jnp.concatenate([x, 2 * x]),
+    "stack": lambda x: jnp.stack([x, x]),
+    "select": lambda x: jnp.where(x > 2, x, -x),
+    "pad": lambda x: jnp.pad(x, 1),
+    "gather": lambda x: x[jnp.array([2, 0])],
+    "scatter": lambda x: x.at[jnp.array([1])].set(x[0]),
+}
+
+
+@pytest.mark.parametrize("move", MOVES.values(), ids=MOVES)
+def test_zeros_that_are_written_move_as_other_tangents_do(move):
+    x = np.arange(1, 5, dtype=np.float32)
+
+    def pushed(x):
+        return jax.jvp(move, (x,), (jnp.zeros_like(x),))
+
+    def summed(x):
+        return sum([jnp.sum(part) for part in jax.tree.leaves(pushed(x))])
+
+    outs, tangents = jax.jit(pushed)(x)
+    assert jax.tree.map(jax.typeof, tangents) == jax.tree.map(jax.typeof, outs)
+    assert not any([t.any() for t in jax.tree.leaves(tangents)])
+    slopes = jax.grad(lambda x: sum([jnp.sum(part) for part in jax.tree.leaves(move(x))]))(x)
+    np.testing.assert_array_equal(jax.jit(jax.grad(summed))(x), slopes)
+    mapped = jax.jit(jax.vmap(pushed))(np.stack([x, x]))[1]
+    assert all([t.shape[0] == 2 and not t.any() for t in jax.tree.leaves(mapped)])
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_products_and_moves_of_written_zeros_have_the_types_of_others(weak):
+    mesh = jax.sharding.AbstractMesh((2,), ("x",), (jax.sharding.AxisType.Explicit,))
+    x = jnp.full((4, 4), 2.0 if weak else np.float32(2))
+
+    def types(zero):
+        def pushed(x):
+            x = jax.reshard(x, jax.P("x", None))
+            return jax.jvp(lambda x: (lax.dot(x, x.T, out_sharding=jax.P("x", None)), x.T,
+                                      lax.split(x, (1, 3), 1)), (x,), (zero(x),))[1]
+
+        with jax.sharding.use_abstract_mesh(mesh):
+            return jax.make_jaxpr(pushed)(x).out_avals
+
+    assert types(jnp.zeros_like) == types(lambda x: 0 * x)
+
+
+def test_zeros_that_are_written_make_no_nan_of_infinity():
+    """In recorded products alone: JAX multiplies them, as eager calls and formulas of elements do."""
+    w = np.full((2, 2), np.inf, np.float32)
+
+    def slope(f):
+        return lambda x: jax.jvp(f, (x,), (jnp.zeros_like(x),))[1]
+
+    product = slope(lambda x: x @ w)
+    assert np.isnan(product(np.eye(2, dtype=np.float32))).all()
+    assert not jax.jit(product)(np.eye(2, dtype=np.float32)).any()
+    for f in (lambda x: jnp.sqrt(x.reshape(-1)), lambda x: jnp.sqrt(x @ x)):
+        assert np.isnan(jax.jit(slope(f))(np.zeros((2, 2), np.float32))).all()
