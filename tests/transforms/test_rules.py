@@ -413,25 +413,28 @@ def test_zeros_that_are_written_move_as_other_tangents_do(move):
     assert all([t.shape[0] == 2 and not t.any() for t in jax.tree.leaves(mapped)])
 
 
-@pytest.mark.parametrize("weak", [False, True])
-def test_products_and_moves_of_written_zeros_have_the_types_of_others(weak):
+@pytest.mark.parametrize("number", [2.0, np.float32(2)])
+def test_products_and_moves_of_written_zeros_have_the_types_of_others(number):
     mesh = jax.sharding.AbstractMesh((2,), ("x",), (jax.sharding.AxisType.Explicit,))
-    x = jnp.full((4, 4), 2.0 if weak else np.float32(2))
+    rows = jax.P("x", None)
 
-    def types(zero):
-        def pushed(x):
-            x = jax.reshard(x, jax.P("x", None))
-            return jax.jvp(lambda x: (lax.dot(x, x.T, out_sharding=jax.P("x", None)), x.T,
-                                      lax.split(x, (1, 3), 1)), (x,), (zero(x),))[1]
+    def full(value):
+        return lax.broadcast_in_dim(type(number)(value), (4, 4), (), out_sharding=rows)
 
-        with jax.sharding.use_abstract_mesh(mesh):
-            return jax.make_jaxpr(pushed)(x).out_avals
+    def pushed(make):
+        return jax.jvp(lambda x: (lax.dot(x, x.T, out_sharding=rows), x.T,
+                                  lax.split(x, (1, 3), 1)), (full(number),), (make(),))[1]
 
-    assert types(jnp.zeros_like) == types(lambda x: 0 * x)
+    with jax.sharding.use_abstract_mesh(mesh):
+        of_zeros = jax.make_jaxpr(lambda: pushed(lambda: full(0)))()
+        of_others = jax.make_jaxpr(lambda: pushed(lambda: 0 * full(1)))()
+    assert (of_zeros.out_avals[0].weak_type, of_zeros.out_avals) == (
+        type(number) is float, of_others.out_avals)
+    assert [str(closed).count("dot_general") for closed in (of_zeros, of_others)] == [1, 3]
 
 
 def test_zeros_that_are_written_make_no_nan_of_infinity():
-    """In recorded products alone: JAX multiplies them, as eager calls and formulas of elements do."""
+    """In recorded products alone: JAX multiplies them, as eager calls and formulas do."""
     w = np.full((2, 2), np.inf, np.float32)
 
     def slope(f):
