@@ -10,7 +10,7 @@ import errno
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import signature, unwrap
 from itertools import islice
@@ -23,11 +23,20 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import call_code, dtypes
-from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, path_of, value_called
+from pyjx.core.call_code import (
+    UNKNOWN,
+    arguments_at,
+    callee,
+    function_of,
+    leaves_given,
+    path_of,
+    public_name,
+    value_called,
+)
 from pyjx.core.call_notes import ASKED, say
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import (
-    AS_FIELD,
+    as_field,
     in_short,
     shortened,
     shortened_lines,
@@ -187,23 +196,34 @@ def note_leaf(exc: Exception) -> None:
 
 def note_body(exc: Exception) -> None:
     """Tell what the body of a loop, in which an error arose, was given as which argument."""
-    between, body = set[str](), None  # names of ours that called the innermost frame of the user's
-    names = between
+    loop, body = None, None  # the function that the user called, and the innermost of the user's
+    called: FrameType | None = None
     for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
         if is_internal(frame.f_code.co_filename):
-            names.add(frame.f_code.co_name)
+            if called is None and public_name(function_of(frame)):
+                called = frame
         elif not is_of_foundation(frame.f_code.co_filename):
-            between, body, names = names, frame, set()
-    loop = next((name for name in ("fori_loop", "scan") if name in between), None)
-    if type(exc) in (TypeError, IndexError) and body is not None and loop is not None:
-        code, known = body.f_code, body.f_locals
-        given = [f"{p}={in_short(known[p])}" for p in code.co_varnames[:code.co_argcount]]
-        note = f"{loop} calls {code.co_name} as {_CALLS[loop]}, here with {', '.join(given)}."
-        if loop == "scan" and type(known[code.co_varnames[1]]) is list:
-            note += (" Not a list is scanned, but each of its arrays: stack them, "
-                     "xs = jax.tree.map(lambda *x: jnp.stack(x), *xs).")
-        if note not in getattr(exc, "__notes__", ()):
-            exc.add_note(note)
+            loop, body, called = called, frame, None
+    if type(exc) not in (TypeError, IndexError) or body is None or loop is None:
+        return
+    name, known = loop.f_code.co_name, body.f_locals
+    fun = loop.f_locals.get("body_fun" if name == "fori_loop" else "f")
+    if name not in _LOOPS or not callable(fun):
+        return
+    names = [*signature(fun).parameters][:_CALLS[name].count(",") + 1]  # of a method, not `self`
+    if not all([p in known for p in names]):
+        return
+    given = [f"{p}={in_short(known[p])}" for p in names]
+    note = f"{name} calls {body.f_code.co_name} as {_CALLS[name]}, here with {', '.join(given)}."
+    x = known[names[-1]]
+    if name != "fori_loop" and type(x) is list and "list" in str(exc) and _are_alike(x):
+        note += (" Not a list is scanned, but each of its arrays: stack them, "
+                 "xs = jax.tree.map(lambda *x: jnp.stack(x), *xs).")
+    if note not in getattr(exc, "__notes__", ()):
+        exc.add_note(note)
+
+
+_LOOPS = ("fori_loop", "map", "scan")
 
 
 def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
@@ -225,16 +245,16 @@ def _as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
 
 
 def _as_narrow(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
-    """What holds an integer that a dtype does not: where that was not asked for, one of 64 bits by
-    the flag."""
-    frame, number, own = next(tracebacks_of(exc)).tb_frame, int(found[1]), np.iinfo(found[2])
+    """What holds an integer that a dtype does not: the narrowest dtype of as many bits or more."""
+    number, own, text = int(found[1]), np.iinfo(found[2]), found.string.removesuffix(".")
     flag = " with jax.config.update('jax_enable_x64', True)" * (not configuration.enable_x64.value)
-    text, known = found.string.removesuffix("."), frame.f_locals
-    bits = next((n for n in (16, 32, 64) if n > own.bits and -1 << n - 1 <= number < 1 << n - 1), 0)
-    if own.bits == 32 and bits and flag and "cls" not in known and known.get("dtype") is None:
+    kinds = [np.iinfo(kind) for kind in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")]
+    held = next((x for x in kinds if x.bits >= own.bits and x.min <= number <= x.max), None)
+    asked = getattr(exc, "is_of_asked_dtype", False)
+    if held and held.dtype == np.int64 and flag and not asked:
         return f"{text}. Integers have 64 bits{flag}; floats are larger without."
-    wider = f"jnp.int{bits}{flag * (bits == 64)} or " if bits else ""
-    return f"{text}, which holds {own.min} to {own.max}: use {wider}a float."
+    other = f"jnp.{held.dtype}{flag * (held.bits == 64)} or " if held else ""
+    return f"{text}, which holds {own.min} to {own.max}: use {other}a float."
 
 
 def _as_unsorted(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
@@ -479,7 +499,8 @@ def _passed(exc: Exception, variable: str) -> str:
 def _as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     passed, called = _passed(exc, "x"), next(iter(tracebacks_of(exc))).tb_frame.f_locals
     traces = any([callable(x) for x in called.values()])
-    further = found.string[found.end():] * traces + AS_FIELD * (" at path " in str(passed))
+    further = found.string[found.end():] * traces + as_field(
+        passed.rpartition(" at path ")[2][:-1])
     return f"{found[0]} It was {passed}{further}" if passed else None
 
 
@@ -580,8 +601,7 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
     outside = list(call_code.around(tb))
     if any([name == "LOAD_ASSERTION_ERROR" for name, _ in outside]):
         return _ASSERTED.format("assert", "x")
-    if operation.startswith(("POP_JUMP_IF", "POP_JUMP_FORWARD")) and (
-            opname[code[at + 2 * code[at + 1]]] == "RAISE_VARARGS"):
+    if operation.startswith("POP_JUMP") and call_code.only_raises(tb):
         return _ASSERTED.format("raise", "~x" if operation.endswith("FALSE") else "x")
     name, called = value_called(tb) if operation.startswith(("CALL", "CACHE")) else ("", None)
     if called in (int, float, bool, complex) and any(
@@ -615,11 +635,17 @@ def _chosen(xs: Any) -> str:
         return _OF_ARRAYS + f"{_OF_TREES}; " * (xs is UNKNOWN) + _OF_FUNCTIONS
     if all(map(callable, xs)):
         return f"{_OF_FUNCTIONS[:-1]}: lax.switch(i, functions, *operands)."
+    if not _are_alike(xs):
+        return _OF_OTHERS
+    return (f"T{_OF_TREES[1:]}." if tree_structure(xs[0]).num_nodes > 1 else
+            _OF_ARRAYS + _OF_FUNCTIONS)
+
+
+def _are_alike(xs: Sequence[Any]) -> bool:
+    """Whether these have one structure and the same shapes, so that they can be stacked."""
     flat = [(tree, [np.shape(x) for _, x in leaves])
             for leaves, tree in map(tree_flatten_with_path, xs)]
-    if any([x != flat[0] for x in flat]):
-        return _OF_OTHERS
-    return f"T{_OF_TREES[1:]}." if flat[0][0].num_nodes > 1 else _OF_ARRAYS + _OF_FUNCTIONS
+    return all([x == flat[0] for x in flat])
 
 
 _PYTHONS = "Python's `{}` asks for the value: use {}."

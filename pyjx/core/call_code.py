@@ -317,6 +317,14 @@ def indexed_at(tb: TracebackType) -> Any:
     return (_on_stack(2, before, tb.tb_frame) or [UNKNOWN])[0]
 
 
+def only_raises(tb: TracebackType) -> bool:
+    """Whether an `if` that failed does nothing but raise, whatever else holds."""
+    jump, *after = [i for i in _instructions(tb.tb_frame.f_code) if i.offset >= tb.tb_lasti]
+    body = [i for i in after if i.offset < jump.argval]
+    return bool(body) and body[-1].opname == "RAISE_VARARGS" and not any(
+        [i.opcode in hasjrel for i in body])
+
+
 def _value(taken: list[Instruction], frame: FrameType) -> Any:
     value = _loaded(taken[0], frame)
     if taken[0].opname == "BUILD_LIST" and [i.opname for i in taken[1:]] == [

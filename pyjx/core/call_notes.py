@@ -68,7 +68,8 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
             return
         if isinstance(exc, ASKED):
             _tell_traced(exc, call, static)
-        text = None if hasattr(exc, "_is_told") else told(exc, call, list(tracebacks_of(exc)))
+        text = None if hasattr(exc, "_is_told") else _of_flag(exc, call) or told(
+            exc, call, list(tracebacks_of(exc)))
         if text is not None:
             say(exc, text)
             exc._is_told = True  # type: ignore[attr-defined]
@@ -82,6 +83,14 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
             exc.add_note(f"{_NOTE} {call.name}({text}){further}.")
     except Exception:  # of a name or an argument whose class raises as it is looked at
         pass
+
+
+def _of_flag(exc: Exception, call: Call) -> str | None:
+    """That a flag, which was given as the argument before it, has a name."""
+    *_, last = tracebacks_of(exc)
+    flag = call.given.get("out", last.tb_frame.f_locals.get("dtype"))  # which that refuses
+    return None if type(flag) is not bool or "keepdims" not in call.parameters else (
+        f"{str(exc).removesuffix('.')}. A flag is given by its name, as in keepdims={flag}.")
 
 
 def say(exc: Any, text: str) -> None:

@@ -429,8 +429,6 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         if type(dtype) is int and fun_name in ("zeros", "ones", "empty"):
             where += (". If it is a dimension, give the shape as one tuple, as in "
                       f"{fun_name}((2, {dtype}))")
-        elif type(dtype) is bool:
-            where += f". If it is a flag, give it by its name, as in keepdims={dtype}"
         elif fun_name == "view":
             where += f". A shape is for x.reshape({shortened(dtype)})"
         elif type(dtype) is int and fun_name:

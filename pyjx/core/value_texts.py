@@ -113,9 +113,16 @@ def without_numbers(x: Any) -> str:
     return f"It is an array of dtype {x.dtype}, of shape {x.shape}. Make it one of numbers: {made}."
 
 
-AS_FIELD = (" In an object of a class let it be a static field: meta_fields of register_dataclass, "
+def as_field(path: str) -> str:
+    """The sentence, behind others, that says how an attribute of a pytree's is none of its leaves,
+    if the path in a tree ends with one.
+
+    >>> as_field("x['a']"), as_field("x.a")[:49]
+    ('', ' In an object of a class let it be a static field')
+    """
+    return (" In an object of a class let it be a static field: meta_fields of register_dataclass, "
             "dataclasses.field(metadata=dict(static=True)), or auxiliary data of "
-            "register_pytree_node.")
+            "register_pytree_node.") * (re.search(r"\.\w+$", path) is not None)
 
 
 def as_pytree(x: Any) -> str:

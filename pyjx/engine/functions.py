@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import is_internal
-from pyjx.core.value_texts import AS_FIELD
+from pyjx.core.value_texts import as_field
 from pyjx.engine.types import TreeDef, Values
 from pyjx.jaxlib_api import pytree
 from pyjx.jaxlib_pytrees import treedef_of
@@ -73,7 +73,7 @@ def raise_bad_result(of: str, tree: TreeDef, outs: Sequence[Any]) -> NoReturn:
                     f"{type(outs[i])}{f' at output component {path}' if path else ''}, which is "
                     "not a valid JAX type. Return arrays, alone or in containers; the class of "
                     "another container is made a pytree by jax.tree_util.register_dataclass."
-                    + AS_FIELD * bool(path))
+                    + as_field(path))
 
 
 _LEAF = tree_structure(0)

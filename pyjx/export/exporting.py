@@ -4,7 +4,6 @@ from their text, for its arguments.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -116,8 +115,7 @@ def _canonical(platforms: Sequence[str]) -> tuple[str, ...]:
     """The names of platforms as lowering rules call them. Those of no known one stay: the program
     has the rules that are for all, and runs where a plugin of that name is."""
     known = backends.known_platforms()
-    names = tuple([backends.platforms_named(p, "export")[0] if difflib.get_close_matches(
-        p.lower(), known, 1, 0.7) else p
+    names = tuple([backends.platforms_named(p, "export")[0] if p.lower() in known else p
                    for p in platforms])
     if wrong := [p for p in names if not re.fullmatch(r"[A-Za-z_][\w.$-]*", p)]:
         raise ValueError(f"export: {wrong[0]!r} is no name of a platform; known ones are "

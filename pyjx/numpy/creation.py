@@ -164,10 +164,14 @@ def of_list(x: object) -> Any:
 
 def _array_for(target: DeviceLike, x: object, dtype: np.dtype[Any], copy: bool) -> Any:
     """`_array`, not copied to all devices of the mesh that is set if it goes to a target."""
-    if target is None or configuration.mesh.value is None:
-        return _array(x, dtype, copy)
-    with configuration.mesh(None):
-        return _array(x, dtype, copy)
+    try:
+        if target is None or configuration.mesh.value is None:
+            return _array(x, dtype, copy)
+        with configuration.mesh(None):
+            return _array(x, dtype, copy)
+    except OverflowError as error:  # `core/advice.py` tells what other dtype holds the integer
+        error.is_of_asked_dtype = dtype is not None  # type: ignore[attr-defined]
+        raise
 
 
 def _array(x: Any, dtype: DTypeLike | None, copy: bool) -> Any:

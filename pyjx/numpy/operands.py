@@ -265,9 +265,7 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
 def no_out(name: str, out: object) -> None:
     """Refuse the `out` argument, which has no meaning for immutable arrays."""
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported." + (
-            " A flag is given by its name, as in keepdims=True."
-            * (str(getattr(out, "dtype", type(out).__name__)) == "bool")))
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
 
 
 def _holds_tracer(x: ArrayLike) -> bool:

@@ -14,7 +14,7 @@ from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.prefixes import structure_differences
 from pyjx.core.records import Record
-from pyjx.core.value_texts import AS_FIELD, as_pytree, shortened, without_numbers
+from pyjx.core.value_texts import as_field, as_pytree, shortened, without_numbers
 from pyjx.engine.functions import leaf_paths, source_of
 from pyjx.engine.types import TreeDef
 from pyjx.lazy import deferred
@@ -312,7 +312,7 @@ def raise_bad_argument(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequen
                 f"problematic value is of type {type(x)} and was passed to the function at path "
                 f"{name}.\n{without_numbers(x) or 'It is not an array of numbers, nor a number.'}"
                 + (f" If the function needs it as it is, {_static(name, whole, x)}.{as_pytree(x)}"
-                   + AS_FIELD * (not whole)
+                   + as_field(name)
                    if isinstance(x, np.ndarray) or not without_numbers(x) else "")
             ) from (error if is_valid_value(x) else None)
     raise TypeError(f"The arguments of {source_of(fun)} cannot be traced.")

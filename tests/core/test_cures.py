@@ -9,7 +9,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import export, lax
+from pyjx import lax
 from pyjx.core import advice
 from pyjx.experimental import checkify, pallas
 
@@ -72,6 +72,12 @@ def test_an_assertion_is_checked_as_the_program_runs(asserted):
     assert "jnp.all." not in text and "jnp.where" not in text
 
 
+@pytest.mark.parametrize(("fun", "checked"), [
+    (lambda x: raises_on(x), True), (lambda x: raises_later(x), False)])
+def test_what_only_raises_is_checked_as_the_program_runs(fun, checked):
+    assert ("checkify" in said(jax.jit(fun), PAIR)) == checked
+
+
 def test_a_method_is_no_function_of_python():
     assert "asks for the value" not in said(jax.jit(lambda x: 1 if (x > 0).all() else 2), PAIR)
 
@@ -96,6 +102,11 @@ def noted(call):
     return getattr(caught.value, "__notes__", [])
 
 
+class Model:
+    def step(self, carry, x):
+        return carry["a"], x
+
+
 SCANNED = ("scan calls <lambda> as f(carry, x), here with x=float32[2], layer=[{'w': float32[]}]. "
            "Not a list is scanned, but each of its arrays: stack them, xs = jax.tree.map(lambda *x:"
            " jnp.stack(x), *xs).")
@@ -107,6 +118,16 @@ SCANNED = ("scan calls <lambda> as f(carry, x), here with x=float32[2], layer=[{
     (lambda: jax.jit(lambda y: lax.scan(lambda x, c: (c[0], x), (y, y), PAIR))(PAIR[0]),
      "scan calls <lambda> as f(carry, x), here with x=(float32[], float32[]), c=float32[]."),
     (lambda: lax.scan(lambda x, layer: (x * layer["w"], 0), PAIR, [{"w": PAIR}]), SCANNED),
+    (lambda: lax.scan(Model().step, [PAIR, PAIR], PAIR),
+     "scan calls step as f(carry, x), here with carry=[float32[2], float32[2]], x=float32[]."),
+    (lambda: lax.scan(functools.partial(Model.step, 1), 1.0, PAIR),
+     "scan calls step as f(carry, x), here with carry=float32[], x=float32[]."),
+    (lambda: lax.scan(lambda c, x: (c["a"], x), 1.0, [PAIR, PAIR]),
+     "scan calls <lambda> as f(carry, x), here with c=float32[], x=[float32[], float32[]]."),
+    (lambda: lax.scan(lambda c, x: (c + x, 0), 1.0, [PAIR, jnp.ones((2, 3))]),
+     "scan calls <lambda> as f(carry, x), here with c=float32[], x=[float32[], float32[3]]."),
+    (lambda: lax.map(lambda r, k=2: r["a"], PAIR), "map calls <lambda> as f(x), here with "
+     "r=float32[]."),
 ])
 def test_what_the_body_of_a_loop_was_given_is_told_once(call, note):
     assert noted(call).count(note) == 1
@@ -234,6 +255,14 @@ def raises_on(x):
     return x
 
 
+def raises_later(x, strict=True):
+    if x.sum() > 0:
+        x = x + 1
+        if strict:
+            raise ValueError("positive")
+    return x
+
+
 def stores(value, shape=(8,)):
     def kernel(x_ref, out_ref):
         out_ref[...] = value
@@ -257,7 +286,11 @@ FIELD = "dataclasses.field(metadata=dict(static=True))"
     (lambda: jnp.uint8(300), "uint8, which holds 0 to 255: use jnp.int16 or a float."),
     (lambda: jnp.int8(-200), "use jnp.int16 or a float."),
     (lambda: jnp.int8(70_000), "use jnp.int32 or a float."),
-    (lambda: jnp.uint32(2 ** 63), "to 4294967295: use a float."),
+    (lambda: jnp.uint32(2 ** 63), f"to 4294967295: use jnp.uint64 {FLAG} or a float."),
+    (lambda: jnp.uint32(-1), "to 4294967295: use jnp.int32 or a float."),
+    (lambda: jnp.uint8(-1), "to 255: use jnp.int8 or a float."),
+    (lambda: jnp.int32(3_000_000_000), "to 2147483647: use jnp.uint32 or a float."),
+    (lambda: jnp.array([1, 3_000_000_000]), "to 2147483647: use jnp.uint32 or a float."),
     (lambda: jnp.array(2 ** 70), "to 2147483647: use a float."),
     (lambda: PAIR.std(-1, False), "as in keepdims=False"),
     (lambda: jax.jit(lambda x: Layer(x, "a"))(PAIR), FIELD),
@@ -286,7 +319,6 @@ FIELD = "dataclasses.field(metadata=dict(static=True))"
     (lambda: setattr(PAIR, "shape", (1, 2)), "setter. Arrays stay as they are: make another one, "
      "such as x = x.reshape(shape) or x = x.astype(dtype)."),
     (lambda: jax.jit(lambda x: setattr(x, "T", x))(PAIR), "setter. Arrays stay as they are"),
-    (lambda: export.export(SINE, platforms=["gpux"]), "Did you mean 'gpu'?"),
     (lambda: lax.switch(1.0, [abs, abs], 1.0), "Make it one: jnp.asarray(index).astype(int)."),
     (lambda: jax.jit(cut, static_argnames=("nn",)), "It takes ['x', 'n']."),
     (lambda: jax.jit(Holder.of, static_argnames=("slef",)), "Did you mean 'self'?"),
@@ -299,6 +331,19 @@ FIELD = "dataclasses.field(metadata=dict(static=True))"
 ])
 def test_the_cure_is_by_what_was_given(call, cure):
     assert cure in said(call)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jnp.round(PAIR, 2, True), lambda: jnp.cumsum(PAIR, 0, None, True),
+    lambda: jnp.take(PAIR, 0, 0, True), lambda: jnp.zeros(3, True), lambda: PAIR.astype(True)])
+def test_no_flag_is_named_that_a_function_has_not(call):
+    assert "keepdims" not in said(call)
+
+
+@pytest.mark.parametrize("call", [jax.jit(lambda x: x), jax.jit(lambda x: {"a": "b"})])
+@pytest.mark.parametrize("tree", [{"a": "b"}, (1.0, "b")])
+def test_containers_have_no_static_fields(call, tree):
+    assert "static field" not in said(call, tree)
 
 
 @pytest.mark.parametrize("call", [
