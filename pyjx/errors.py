@@ -224,15 +224,13 @@ class ShardingTypeError(Exception):
     of products, reshapes and indexing says how the result lies, where several ways are right;
     `jax.sharding.auto_axes(f, out_sharding=...)` leaves a function to the compiler, as a mesh does
     whose axes are Auto (`axis_types` of `jax.make_mesh`). `jax.typeof(x)` shows how a value lies.
+    Where no mesh is set a sharding names one: `NamedSharding(mesh, P(...))`, not `P(...)`.
     """
 
     def __init__(self, message: str) -> None:
-        told = _NAMES_A_MESH in message  # it has been pickled
-        super().__init__(_explained(self, message if told else message + _NAMES_A_MESH))
+        super().__init__(_explained(self, message))
 
 
-_NAMES_A_MESH = ("\nA sharding that is given is P(...) within jax.set_mesh(mesh), and outside of "
-                 "it NamedSharding(mesh, P(...)).")
 JaxRuntimeError.__module__ = __name__
 JaxRuntimeError.__doc__ = """XLA or a device reported a failure: of compiling, running, or memory.
 

@@ -28,7 +28,7 @@ from pyjx.core.places import (
     names_no_mesh,
     parts_along,
 )
-from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.core.specs import PartitionSpec, axes_of, reshard_first
 from pyjx.errors import ShardingTypeError
 from pyjx.jaxlib_api import NamedSharding
 
@@ -360,8 +360,8 @@ def _cut(name: str, mesh: AbstractMesh, avals: Sequence[Any], out: Any, spec: Pa
         shown = out.update(sharding=None).str_short(True).partition("[")[0]
         raise ShardingTypeError(
             f"{name} operation with inputs: {inputs} produces an illegally sharded "
-            f"result: {shown}[{dims_text(out.shape, spec)}]. An axis of a mesh cuts one dimension: "
-            "call jax.reshard on an input before.")
+            f"result: {shown}[{dims_text(out.shape, spec)}]. An axis of a mesh cuts one dimension. "
+            f"{reshard_first('an input')}")
     return out.placed(sharding=explicit_sharding(mesh, spec, out.ndim))
 
 
@@ -384,7 +384,7 @@ def _elementwise(primitive: Primitive, out: Any, *avals: Any, **params: Any) -> 
 def agreed(avals: Sequence[Any], message: str) -> Entries:
     """The entries of operands of one rank: along each dimension those of them that are cut must
     be cut alike. `message` is what is said otherwise."""
-    message += " Call jax.reshard on one of them before."
+    message += f" {reshard_first('one of them')}"
     return tuple([one_entry(along, message) for along in zip(*map(entries_of, avals), strict=True)])
 
 
@@ -415,8 +415,8 @@ def resized(what: str) -> Rule:
                 raise ShardingTypeError(
                     f"{what} on sharded dims where out dim ({new}) is not divisible by mesh axes "
                     f"({parts}) with spec ({axes_text(entry)}) is not implemented. Got input "
-                    f"type={x.str_short(True)} and output shape={out.shape}. Call `jax.reshard` on "
-                    "it before, or index by `.at[...].get(out_sharding=)`.")
+                    f"type={x.str_short(True)} and output shape={out.shape}. {reshard_first()} Or "
+                    "index by `.at[...].get(out_sharding=)`.")
         return tuple(sharding.spec)
 
     return rule
@@ -431,7 +431,7 @@ def along_batch(core: int) -> Rule:
         batch = len(entries) - core
         if any([e is not None for e in entries[batch:]]):
             raise ShardingTypeError(f"The input should be unsharded over its last {core} axes. Got "
-                                    f"input type={x.str_short()}. Call jax.reshard on it before.")
+                                    f"input type={x.str_short()}. {reshard_first()}")
         if isinstance(out, list):
             return [(*entries[:batch], *[None] * (o.ndim - batch)) for o in out]
         return (*entries[:batch], *[None] * (out.ndim - batch))
@@ -442,4 +442,4 @@ def along_batch(core: int) -> Rule:
 def whole_along(x: Any, axis: int, message: str) -> None:
     """Raise ShardingTypeError with this message if the operand is cut along the axis."""
     if entries_of(x)[axis] is not None:
-        raise ShardingTypeError(f"{message}. Call jax.reshard on it before.")
+        raise ShardingTypeError(f"{message}. {reshard_first()}")

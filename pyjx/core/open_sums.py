@@ -27,7 +27,7 @@ import numpy as np
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import APART
 from pyjx.core.places import Place
-from pyjx.core.specs import NO_AXES, Axes, ManualAxisType, PartitionSpec, axes_of
+from pyjx.core.specs import NO_AXES, Axes, ManualAxisType, PartitionSpec, axes_of, spec_to_give
 from pyjx.errors import ShardingTypeError
 
 if TYPE_CHECKING:
@@ -177,8 +177,8 @@ def _disagreement(aval: AbstractValue, missing: Axes, reduced: Axes, mode: Mode)
     if not missing.isdisjoint(mode.apart(aval.place)):
         return ("Inputs cannot be sharded/varying on the same axes that another input is reduced "
                 f"on. {got} Reshard the one that is reduced to be sharded on these axes by "
-                "jax.sharding.reshard.")
+                f"jax.reshard(..., {spec_to_give()}).")
     cast = "jax.lax.pcast(..., to='reduced')" if mode is INSIDE else (
-        "jax.sharding.reshard(..., jax.P(reduced=...))")
+        f"jax.reshard(..., {spec_to_give('jax.P(reduced=...)')})")
     return ("Inputs cannot be replicated on the same axes that another input is reduced on. "
             f"{got} Cast it by {cast}.")

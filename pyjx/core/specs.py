@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from pyjx import configuration
 from pyjx.core.records import Frozen, Value, filled, put_field, refuse_unknown
 from pyjx.core.value_texts import shortened
 
@@ -310,6 +311,18 @@ class ManualAxisType(Value):
     def to_ct_mat(self) -> ManualAxisType:
         """That of cotangents: what is yet to be reduced has been, and the other way round."""
         return ManualAxisType(varying=self.varying, unreduced=self.reduced, reduced=self.unreduced)
+
+
+def spec_to_give(spec: PartitionSpec | str = "P(...)") -> str:
+    """For messages: a sharding as it is to be given here. A spec alone is along the mesh that is
+    set, and names none where none is."""
+    is_set = configuration.abstract_mesh.value is not None
+    return f"{spec}" if is_set else f"NamedSharding(mesh, {spec})"
+
+
+def reshard_first(what: str = "it") -> str:
+    """For messages: that an operand is to lie otherwise."""
+    return f"Call jax.reshard on {what} before, with {spec_to_give()}."
 
 
 # -- of values of types that libraries bring -------------------------------------------------------

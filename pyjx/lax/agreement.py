@@ -7,7 +7,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from functools import reduce
-from operator import is_, is_not
+from operator import is_not
 from types import FunctionType, MethodType
 from typing import Any, NoReturn
 
@@ -17,10 +17,8 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.contents import deduplicated
-from pyjx.core.derived import derived
 from pyjx.core.effects import NamedAxisEffect
-from pyjx.core.evaluation import all_eqns, holds_jaxprs, jaxpr_as_fun
+from pyjx.core.evaluation import all_eqns, holds_jaxprs
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.open_sums import closed_alike
@@ -31,13 +29,12 @@ from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.specs import NO_AXES
 from pyjx.core.trace import Tracer, trace_to_jaxpr
-from pyjx.engine.calls import call
 from pyjx.engine.functions import raise_bad_result, source_of
-from pyjx.engine.moves import reshard_p
 from pyjx.engine.tangents import UndefinedPrimal
 from pyjx.engine.types import Operand, TreeDef, Value
 from pyjx.lax.common import operand
 from pyjx.lax.convert import convert_element_type
+from pyjx.lax.laying import cut_as, laid_by_hand, laid_results, results_like
 from pyjx.runtime.jit import path_in
 from pyjx.runtime.signature import names_when_asked, parameters_of
 from pyjx.runtime.transfers import array_from_host
@@ -205,33 +202,37 @@ def traced_with_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef
                       leaves: list[Value], body: TracedFunction,
                       trace: Callable[[list[ShapedArray]], TracedFunction],
                       carry_of: Callable[[TreeDef], TreeDef] = lambda tree: tree
-                      ) -> tuple[list[Value], TracedFunction]:
+                      ) -> tuple[list[Value], TracedFunction, list[ShapedArray] | None]:
     """The carry of a loop, and its body for that: the one given, as each call between nested
     programs counts against the depth of Python's stack, or what `trace` makes. `carry_of` gives
     the structure of the carry, which comes first, in that of the results.
 
     A weakly typed leaf that the body changes the type of is of the dtype that the two promote to;
     one that it makes vary along axes of a mesh varies so from the start. What is of no mesh lies
-    as the other does: results in the body, leaves as `run_laid` lays them.
+    as the other does: results in the body; leaves are yet to be laid (`run_laid`) as the types
+    say that come third, where there are any.
 
     Raises:
       TypeError: the body gives a carry of another type than it takes.
     """
     carry_tree = carry_of(body.out_tree)
-    avals = list(map(get_aval, leaves))
     if carry_tree == tree:
         now = [vary(_promoted(x, out), out.place.mat.varying)
                for x, out in zip(leaves, body.closed.out_avals, strict=False)]
-        while any(map(is_not, types := [
-                reduce(lying_as, (aval, out), get_aval(x)) for x, aval, out in zip(
-                    now, avals, body.closed.out_avals, strict=False)], avals)):
-            leaves, avals, body = now, types, trace(types)
+        while any(map(is_not, now, leaves)):
+            leaves, body = now, trace(list(map(get_aval, now)))
             now = [vary(x, out.place.mat.varying)
                    for x, out in zip(leaves, body.closed.out_avals, strict=False)]
-        body = _with_laid_results(body, avals)
+    given = avals = list(map(get_aval, leaves))
+    if carry_tree == tree:
+        if body.closed.out_avals[:len(avals)] == avals:
+            return leaves, body, None
+        while (types := list(map(cut_as, avals, body.closed.out_avals))) != avals:
+            avals, body = types, trace(types)
+        body = TracedFunction(laid_results(body.closed, avals), body.out_tree)
     _check_carry(op, what, fun, tree, avals, carry_tree,
                  body.closed.out_avals[:carry_tree.num_leaves])
-    return leaves, body
+    return leaves, body, None if avals == given else avals
 
 
 def _promoted(x: Value, out: ShapedArray) -> Value:
@@ -250,8 +251,6 @@ def _check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
     A body made of another one tells by `user_body()` what to speak of: the operation, the name of
     the argument, the function, which of its parameters the carry is, and how deep that lies here.
     """
-    if out_tree is tree and all(map(is_, avals, out_avals)):
-        return
     place = depth = 0
     if type(fun) is FunctionType and "user_body" in vars(fun):  # of a loop made into this one
         loop, what, fun, place, depth = vars(fun)["user_body"]()
@@ -278,9 +277,9 @@ def _check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
     if wrong:
         _raise(f"{op} body function carry input and carry output must have equal types", wrong,
                f"({what}) so that all output types match the corresponding input types", fun,
-               _laid_by_hand(avals, out_avals, " Or let the initial carry lie as the output does: "
-                             "jax.reshard(init, {0}), or out_sharding={0} where it is made, as in "
-                             "jnp.zeros(shape, out_sharding={0})."))
+               laid_by_hand(avals, out_avals, " Or let the initial carry lie as the output does: "
+                            "jax.reshard(init, {0}), or out_sharding={0} where it is made, as in "
+                            "jnp.zeros(shape, out_sharding={0})."))
 
 
 def _raise(what: str, differences: list[str], cure: str, fun: Callable[..., Any], hint: str = ""
@@ -295,60 +294,6 @@ def returns_nothing(tree: TreeDef) -> str:
 
 
 _NONE = tree_structure(None)
-
-
-# -- what is of no mesh beside what is cut along one -----------------------------------------------
-
-
-def lying_as(aval: ShapedArray, other: ShapedArray) -> ShapedArray:
-    """The type, cut as another is if it tells of no mesh. Where one is set it does: that of a value
-    that is whole."""
-    place = other.place
-    if place.sharding is None or aval.place.sharding is not None or place.is_open or (
-            configuration.abstract_mesh.value is not None) or not aval.has_shape_of(other):
-        return aval
-    return aval.reshard(place.sharding)
-
-
-def _laid(x: Value, aval: ShapedArray) -> Value:
-    sharding, x = aval.place.sharding, vary(x, aval.place.mat.varying)
-    return x if get_aval(x).place.sharding == sharding else reshard_p.bind(
-        x, dst_sharding=sharding, concrete_mesh=None)
-
-
-def run_laid(op: str, types: Sequence[ShapedArray], fun: Callable[..., list[Any]],
-             operands: Sequence[Value]) -> list[Any]:
-    """`fun(*operands)`, the first of which are laid as these types say. It is one program then, as
-    all operands together tell on which devices."""
-    avals = list(map(get_aval, operands))
-    if all([a.place.sharding == t.place.sharding for a, t in zip(avals, types, strict=False)]):
-        return fun(*operands)
-    return call(deduplicated(trace_to_jaxpr(
-        lambda *xs: fun(*map(_laid, xs, types), *xs[len(types):]), avals)), op, *operands)
-
-
-def _with_laid_results(body: TracedFunction, types: Sequence[ShapedArray]) -> TracedFunction:
-    """The function with its first results laid as these types are, if they tell of no mesh."""
-    outs = body.closed.out_avals
-    laid = (*map(lying_as, outs, types), *outs[len(types):])
-    return body if all(map(is_, laid, outs)) else TracedFunction(
-        _with_results(body.closed, laid), body.out_tree)
-
-
-@derived
-def _with_results(closed: ClosedJaxpr, types: tuple[ShapedArray, ...]) -> ClosedJaxpr:
-    """The program, whose results are laid and vary as these types do."""
-    return trace_to_jaxpr(lambda *xs: list(map(_laid, jaxpr_as_fun(closed)(*xs), types)),
-                          closed.in_avals, closed.debug_info)
-
-
-def _laid_by_hand(avals: Sequence[ShapedArray], others: Sequence[ShapedArray], cure: str) -> str:
-    """For messages: the cure with the sharding of the first of the others that lies otherwise along
-    the same mesh; nothing where none does. Where no mesh is set a spec alone would name none."""
-    shown = "{}" if configuration.abstract_mesh.value is not None else "NamedSharding(mesh, {})"
-    return next((cure.format(shown.format(b.spec)) for a, b in [
-        (x.place, y.place) for x, y in zip(avals, others, strict=True)] if a.sharding != b.sharding
-        and (not a.sharding or not b.sharding or a.sharding.mesh == b.sharding.mesh)), "")
 
 
 # -- branches --------------------------------------------------------------------------------------
@@ -370,10 +315,10 @@ def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., A
     traced = [trace_function(op, name, fun, tree, avals, unpacked=True)
               for name, fun in zip(names, funs, strict=True)]
     order = _as_written(op, names)
-    if len({t.out_tree for t in traced}) == 1:
-        types = [reduce(lying_as, of_one)
-                 for of_one in zip(*[t.closed.out_avals for t in traced], strict=True)]
-        traced = [_with_laid_results(t, types) for t in traced]
+    outs = [t.closed.out_avals for t in traced]
+    if any([o != outs[0] for o in outs]) and len({t.out_tree for t in traced}) == 1:
+        types = [reduce(cut_as, of_one) for of_one in zip(*outs, strict=True)]
+        traced = [TracedFunction(laid_results(t.closed, types), t.out_tree) for t in traced]
     for n in order[1:]:
         _check_equal(op, (order[0], n), names, funs, traced)
     closed = [t.closed for t in traced]
@@ -430,7 +375,7 @@ def _varying_alike(branches: list[ClosedJaxpr], varying: frozenset[Any]) -> list
     if not any(axes):
         return branches
     return [b if axes == tuple([a.place.mat.varying for a in b.out_avals])
-            else _with_results(b, tuple([a.varying(x) for a, x in zip(
+            else results_like(b, tuple([a.varying(x) for a, x in zip(
                 b.out_avals, axes, strict=True)])) for b in branches]
 
 
@@ -461,7 +406,7 @@ def _check_equal(op: str, pair: tuple[int, int], names: Sequence[str],
         if not wrong:
             return
         what = f"{op} branches must have equal output types but they differ."
-        cure = "all output types match" + _laid_by_hand(
+        cure = "all output types match" + laid_by_hand(
             traced[j].closed.out_avals, traced[i].closed.out_avals,
             f", such as by jax.reshard(y, {{}}) of what {b} returns")
         text = in_full(wrong)

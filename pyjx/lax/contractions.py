@@ -22,7 +22,7 @@ from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, Unrolled, register
 from pyjx.core.records import Record
-from pyjx.core.specs import axes_of
+from pyjx.core.specs import axes_of, reshard_first, spec_to_give
 from pyjx.engine.axes import transpose
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_operand
@@ -353,13 +353,14 @@ def _dot_general_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, 
     if lhs_batch != rhs_batch:
         raise ShardingTypeError(
             "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same "
-            f"sharding, got {lhs_batch} and {rhs_batch}. Call jax.reshard on one of them before.")
+            f"sharding, got {lhs_batch} and {rhs_batch}. {reshard_first('one of them')}")
     lhs_sum, rhs_sum = tuple([a[i] for i in lc]), tuple([b[i] for i in rc])
     if any([x is not None and y is not None for x, y in zip(lhs_sum, rhs_sum, strict=True)]):
         raise ShardingTypeError(
             "Contracting dimensions are sharded and it is ambiguous how the output should be "
             "sharded. Please specify the output sharding via the `out_sharding` parameter. Got "
-            f"lhs_contracting_spec={lhs_sum} and rhs_contracting_spec={rhs_sum}")
+            f"lhs_contracting_spec={lhs_sum} and rhs_contracting_spec={rhs_sum}. Give it as "
+            f"{spec_to_give()}.")
     return product_entries(lhs, rhs, dimension_numbers)
 
 

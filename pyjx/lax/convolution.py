@@ -28,7 +28,7 @@ from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.places import parts_along
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.specs import axes_of
+from pyjx.core.specs import axes_of, spec_to_give
 from pyjx.engine.axes import inverse_permutation, moveaxis, transpose
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_operand
@@ -374,7 +374,7 @@ def _conv_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, *,
         entries[target] = given[source]
     if not entries or any([e is not None for e in entries_of(rhs)]):
         raise ShardingTypeError("Please specify the output sharding via `out_sharding` parameter "
-                                f"of `{_NAME}`")
+                                f"of `{_NAME}`, as {spec_to_give()}.")
     return tuple(entries)
 
 

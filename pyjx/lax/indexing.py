@@ -28,6 +28,7 @@ from pyjx.core.jaxpr import Jaxpr, JaxprEqn
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, Unrolled, find_primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero
+from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front, batch_along, moveaxis
@@ -319,7 +320,8 @@ def _gather_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, *,
     message = (
         "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather "
         "indexing as out sharding could not be resolved unambiguously (or would require "
-        f"collectives on inputs). Got operand={x!r}, indices={indices!r}")
+        f"collectives on inputs). Got operand={x!r}, indices={indices!r}. Give it as "
+        f"{spec_to_give()}.")
     batch = [i for i in range(out.ndim) if i not in dn.offset_dims]
     clear = all([e is None or i in dn.start_indices_batching_dims for i, e in enumerate(places)])
     taken = iter(dn.offset_dims)
@@ -554,7 +556,8 @@ def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, up
     message = (
         "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the "
         "scatter update as out sharding could not be resolved unambiguously (or would require "
-        f"collectives on inputs). Got operand={x!r}, indices={indices!r}, updates={updates!r}")
+        f"collectives on inputs). Got operand={x!r}, indices={indices!r}, updates={updates!r}. "
+        f"Give it as {spec_to_give()}.")
     entries: list[Any] = []
     given, places, written = entries_of(x), entries_of(indices), entries_of(updates)
     allowed: list[Any] = [None] * updates.ndim

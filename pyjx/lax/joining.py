@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import FIRST, FIRST_TWO, TOGETHER
 from pyjx.core.array_type import Array, ArrayLike
@@ -15,6 +16,7 @@ from pyjx.core.explicit import Entries, entries_of, mesh_of, resized, whole_alon
 from pyjx.core.integers import as_axis, as_int, as_shape, index, max_dim
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_constant
+from pyjx.core.specs import reshard_first
 from pyjx.core.trace import is_concrete
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim, moveaxis, reduce_sum
 from pyjx.engine.rules import jvp_linear, unbatched_dims
@@ -301,13 +303,16 @@ def _concatenate_batch(operands: Values, dims: Dims, *, dimension: int) -> tuple
 
 
 def _joined_sharding(xs: Sequence[ShapedArray]) -> Entries:
+    """All operands are cut alike; where no mesh is set those count that tell of one."""
+    if configuration.abstract_mesh.value is None:
+        xs = [x for x in xs if x.place.sharding is not None]
     entries = entries_of(xs[0])
     if any([entries_of(x) != entries for x in xs]):
         mesh = mesh_of(xs)
         raise ShardingTypeError(
             "All operands should have the same sharding. Got shardings "
-            f"{', '.join([str(x.place.sharding_along(mesh, x.ndim)) for x in xs])}. Call "
-            "jax.reshard before.")
+            f"{', '.join([str(x.place.sharding_along(mesh, x.ndim)) for x in xs])}. "
+            f"{reshard_first('one of them')}")
     return entries
 
 

@@ -71,7 +71,6 @@ from pyjx.lax.agreement import (
     check_nothing_is_summed,
     check_sends_nothing,
     returns_nothing,
-    run_laid,
     trace_function,
     traced_with_carry,
 )
@@ -80,6 +79,7 @@ from pyjx.lax.common import operands_in
 from pyjx.lax.compare import gt, lt, select
 from pyjx.lax.conditionals import cut_off
 from pyjx.lax.elementwise import add, sub
+from pyjx.lax.laying import run_laid
 from pyjx.lax.reductions import reduce_or
 from pyjx.lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from pyjx.tree_util import tree_map, tree_unflatten, treedef_is_leaf
@@ -225,27 +225,32 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         if bound == 0:
             return init_val
     leaves, tree = operands_in("while_loop (init_val)", init_val)
-    leaves, cond, body = _agreeing(cond_fun, body_fun, leaves, tree)
+    leaves, cond, body, types = _agreeing(cond_fun, body_fun, leaves, tree)
     cond_jaxpr, body_jaxpr = consts_as_inputs(cond), consts_as_inputs(body)
     if bound is not None:
-        leaves = [np.int32(0), *leaves]
+        leaves, types = [np.int32(0), *leaves], types and [_COUNT, *types]
         cond_jaxpr = _cond_of_counted(cond_jaxpr, len(cond.consts), bound)
         body_jaxpr = _body_of_counted(body_jaxpr, len(body.consts))
-    k, m = len(leaves), len(leaves) + len(cond.consts)
-    outs = run_laid("while_loop", body_jaxpr.in_avals[len(body.consts):], lambda *xs: bind_while(
-        cond_jaxpr, xs[k:m], body_jaxpr, xs[m:], xs[:k], bound),
-        [*leaves, *cond.consts, *body.consts])
+
+    def bind(carry: Sequence[Any], of_cond: Sequence[Any], of_body: Sequence[Any]) -> list[Any]:
+        return bind_while(cond_jaxpr, of_cond, body_jaxpr, of_body, carry, bound)
+
+    groups = leaves, cond.consts, body.consts
+    outs = bind(*groups) if types is None else run_laid(
+        body.debug_info.traced_for, types, bind, *groups)
     return tree_unflatten(tree, outs if bound is None else outs[1:])
 
 
 def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves: list[Any],
-              tree: TreeDef) -> tuple[list[Any], ClosedJaxpr, ClosedJaxpr]:
-    """The carry, of the types that the body gives it, and the condition and the body for these."""
+              tree: TreeDef
+              ) -> tuple[list[Any], ClosedJaxpr, ClosedJaxpr, list[ShapedArray] | None]:
+    """The carry, of the types that the body gives it, and the condition and the body for these;
+    and these types, if the carry is yet to be laid so."""
     # The condition comes first: where the two are exchanged, its result is what is wrong.
     given = list(map(get_aval, leaves))
     cond = _condition(cond_fun, given, tree)
     traced = trace_function("while_loop", "body_fun", body_fun, tree, given)
-    leaves, (body, _) = traced_with_carry(
+    leaves, (body, _), types = traced_with_carry(
         "while_loop", "body_fun", body_fun, tree, leaves, traced, lambda carry: trace_function(
             "while_loop", "body_fun", body_fun, tree, carry))
     if body.in_avals != given:
@@ -261,7 +266,7 @@ def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves
             op, f"{asked} varies", {"body_fun": body, "cond_fun": cond}, apart, "go on would wait "
             "for those that have stopped",
             f"so that all go on alike, ask jax.lax.pmax({asked}, {{}})")
-    return leaves, cond, body
+    return leaves, cond, body, types
 
 
 def _bound(max_steps: Any) -> int | None:

@@ -34,11 +34,11 @@ from pyjx.lax.agreement import (
     TracedFunction,
     as_in_program,
     check_operands_distinct,
-    run_laid,
     trace_function,
     traced_with_carry,
 )
 from pyjx.lax.common import operands_in
+from pyjx.lax.laying import run_laid
 from pyjx.tree_util import tree_map, tree_structure, tree_unflatten
 
 # -- the function ----------------------------------------------------------------------------------
@@ -134,15 +134,18 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     if any(map(is_ref, x_leaves)):
         check_undivided(x_tree, [True] * len(x_leaves), lambda: DebugInfo("scan", source_of(f)))
     body = traced(list(map(get_aval, leaves)))
-    leaves, body = traced_with_carry("scan", "f", f, tree, leaves, body, traced,
-                                     lambda pair: pair.children()[0])
-    closed, k = body.closed, len(leaves)
-    m = k + len(closed.consts)
+    leaves, body, types = traced_with_carry("scan", "f", f, tree, leaves, body, traced,
+                                            lambda pair: pair.children()[0])
+    closed = body.closed
     params = {"length": n, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
               "_split_transpose": bool(_split_transpose)}
-    outs = run_laid("scan", closed.in_avals[:k], lambda *xs: bind_scan(
-        consts_as_inputs(closed), xs[k:m], xs[:k], xs[m:], params),
-        [*leaves, *closed.consts, *x_leaves])
+
+    def bind(carry: Sequence[Any], consts: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+        return bind_scan(consts_as_inputs(closed), consts, carry, xs, params)
+
+    groups = leaves, closed.consts, x_leaves
+    outs = bind(*groups) if types is None else run_laid(
+        closed.debug_info.traced_for, types, bind, *groups)
     return tree_unflatten(body.out_tree, outs)  # type: ignore[no-any-return]
 
 

@@ -26,7 +26,7 @@ from pyjx.core.explicit import (
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
-from pyjx.core.specs import axes_of
+from pyjx.core.specs import axes_of, spec_to_give
 from pyjx.engine.axes import broadcast_in_dim, moveaxis, reduce_sum, transpose
 from pyjx.engine.primitives import stands_for_constant
 from pyjx.engine.recording import unless_idle
@@ -113,7 +113,8 @@ def _reshape_sharding(out: ShapedArray, x: ShapedArray, *, dimensions: Any, **pa
     if found is None:
         raise ShardingTypeError("This reshape is not supported. Please specify the sharding of the "
                                 "output via the `out_sharding` argument of jax.lax.reshape. Got "
-                                f"operand type: {x.str_short()}, new sizes: {out.shape}")
+                                f"operand type: {x.str_short()}, new sizes: {out.shape}. Give it "
+                                f"as {spec_to_give()}.")
     return found
 
 
@@ -214,7 +215,8 @@ def _check_open_sums(sharding: Sharding | None, x: ShapedArray) -> None:
             raise ValueError(
                 f"out_sharding passed to `reshape` must be {what} over the same mesh axes as the "
                 f"operand: it cannot contain other {what} axes. Got {sharding.spec} and operand "
-                f"type {x.str_short()}. Call jax.sharding.reshard before or after it.")
+                f"type {x.str_short()}. Call jax.reshard before or after it, with "
+                f"{spec_to_give()}.")
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:

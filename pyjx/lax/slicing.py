@@ -18,6 +18,7 @@ from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import scalar_constant, wrapped_constant
+from pyjx.core.specs import reshard_first
 from pyjx.core.trace import eager_trace, state
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim
@@ -369,7 +370,7 @@ def _update_sharding(out: ShapedArray, x: ShapedArray, update: ShapedArray, *sta
         raise ShardingTypeError(
             "dynamic_update_slice operand sharding must be equal to update sharding, got operand "
             f"sharding {x.str_short(mesh_axis_types=True)} and update sharding "
-            f"{update.str_short(mesh_axis_types=True)}. Call jax.reshard on the update before.")
+            f"{update.str_short(mesh_axis_types=True)}. {reshard_first('the update')}")
     return entries_of(x)
 
 

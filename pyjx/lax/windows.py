@@ -20,6 +20,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import AS_PROGRAMS, Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import greatest, least, scalar_constant
+from pyjx.core.specs import reshard_first
 from pyjx.engine.axes import at_front, batch_along
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
@@ -154,8 +155,8 @@ def _windows_sharding(out: Any, *operands: ShapedArray, **params: Any) -> Any:
     xs = [a for a in operands if a.ndim == len(params["window_dimensions"])]
     if len({entries_of(a) for a in xs}) > 1:
         raise ShardingTypeError("reduce_window operands must be cut alike, got "
-                                f"{', '.join([a.str_short(True) for a in xs])}. Call jax.reshard "
-                                "on one of them before.")
+                                f"{', '.join([a.str_short(True) for a in xs])}. "
+                                f"{reshard_first('one of them')}")
     if isinstance(out, list):
         return [_resized(o, xs[0]) for o in out]
     return _resized(out, xs[0])
@@ -167,7 +168,7 @@ def _places_sharding(out: ShapedArray, x: ShapedArray, source: ShapedArray) -> E
             ]):
         raise ShardingTypeError("select_and_scatter source must be cut as the operand is, got "
                                 f"operand {x.str_short(True)} and source {source.str_short(True)}. "
-                                "Call jax.reshard on it before.")
+                                f"{reshard_first()}")
     return entries_of(x)
 
 

@@ -13,7 +13,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import abstract_sharding, check_out_sharding
 from pyjx.core.integers import as_int, index
-from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.core.specs import PartitionSpec, axes_of, spec_to_give
 from pyjx.core.trace import concrete_or_error
 from pyjx.errors import ShardingTypeError
 from pyjx.numpy import creation, ufuncs
@@ -101,7 +101,8 @@ def _check_is_whole(out_sharding: Any) -> None:
     if axes_of(spec) or (spec.unreduced and spec.unreduced != set(mesh.mesh.axis_names)):
         raise ShardingTypeError(
             "out_sharding passed to `jnp.bincount` can only be fully replicated or fully unreduced "
-            f"along all mesh axes. Got {out_sharding}; call jax.reshard after it.")
+            f"along all mesh axes. Got {out_sharding}; call jax.reshard after it, with "
+            f"{spec_to_give()}.")
 
 
 def _edges(a: ArrayLike, bins: Any, limits: Any) -> Any:

@@ -17,6 +17,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.specs import reshard_first
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.primitives import cast
@@ -559,7 +560,7 @@ def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: int | S
     if axis is None and aval.place.sharding is not None:
         raise ShardingTypeError(
             f"The input should be fully replicated when axis is not specified to {name}. Got input "
-            f"type={aval.str_short()}. Give the axis, or call jax.reshard before.")
+            f"type={aval.str_short()}. Give the axis. Or: {reshard_first()}")
     if axis is None or (not aval.ndim and aval.weak_type):  # a Python scalar is an array of one
         a = lax.reshape(a, (aval.size,))
         aval = get_aval(a)

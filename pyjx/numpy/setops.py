@@ -17,6 +17,7 @@ from pyjx.core import dtypes, integers
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import entries_of
+from pyjx.core.specs import reshard_first
 from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.engine.primitives import cast
 from pyjx.lax.elementwise import stretch
@@ -107,7 +108,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     cut = tuple([axis for axis, entry in enumerate(entries_of(aval)) if entry is not None])
     if cut:
         raise ValueError(f"Cannot apply nonzero over sharded axes {cut}: got an array of type "
-                         f"{aval.str_short()}. Call `jax.reshard` on it before.")
+                         f"{aval.str_short()}. {reshard_first()}")
     mask = cast(a, np.dtype(bool))
     flat = _true_places(mask, size, -1)
     missing = lax.lt(flat, literal(0, dtype))

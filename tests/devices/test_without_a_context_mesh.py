@@ -15,6 +15,7 @@ from pyjx.sharding import PartitionSpec as P
 
 MESH = jax.make_mesh((8,), ("x",))
 OTHER = jax.make_mesh((4, 2), ("y", "z"))
+WHOLE = jnp.zeros((16, 8))
 
 
 def cut(*spec, shape=(16, 8), mesh=MESH):
@@ -35,6 +36,7 @@ BY_ROWS = [
     ("switch", lambda y: lax.switch(2, [lambda x: zeros(), lambda x: zeros(), lambda x: x * 2], y),
      2),
     ("result", lambda y: lax.scan(lambda c, _: (zeros(), None), y, None, length=3)[0], 0),
+    ("constant", lambda y: lax.cond(y.sum() < 0, lambda x: x, lambda x: WHOLE, y), 0),
     ("swapped", lambda y: lax.fori_loop(0, 2, lambda i, c: (c[1], c[0] + y), (zeros(),) * 2)[0], 1),
     ("tree", lambda y: lax.scan(lambda c, _: ({"a": c["a"] + y, "b": c["a"]}, None),
                                 {"a": zeros(), "b": zeros()}, None, length=3)[0]["b"], 2),
@@ -117,14 +119,48 @@ def test_the_cure_of_a_carry_that_lies_otherwise():
 
 @pytest.mark.parametrize(("wrong", "cured"), [
     (lambda x, y: x + y, lambda x, y, to: jax.reshard(x, to("x")) + y),
+    (lambda x, y: jnp.concatenate([x, y]), lambda x, y, to: jnp.concatenate([
+        jax.reshard(x, to("x")), y])),
     (lambda x, y: x @ y[:8], lambda x, y, to: jnp.matmul(x, y[:8], out_sharding=to("x"))),
     (lambda x, y: lax.reshape(x, (128,)), lambda x, y, to: lax.reshape(x, (128,),
                                                                        out_sharding=to("x"))),
 ])
 def test_the_cures_of_operations_name_a_mesh(wrong, cured):
     x, y = cut(None, "x"), cut("x", None)
-    with pytest.raises(ShardingTypeError, match=r"outside of it NamedSharding\(mesh, P\(\.\.\.\)"):
+    with pytest.raises(ShardingTypeError, match=r" NamedSharding\(mesh, P\(\.\.\.\)\)\."):
         wrong(x, y)
+    with jax.set_mesh(MESH), pytest.raises(ShardingTypeError, match=r" P\(\.\.\.\)\.\n") as told:
+        wrong(x, y)
+    assert "NamedSharding(mesh, " not in str(told.value)
     expected = wrong(np.asarray(x), np.asarray(y))
     out = cured(x, y, lambda *spec: NamedSharding(MESH, P(*spec)))
     np.testing.assert_allclose(out, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+@pytest.mark.parametrize(("join", "kind"), [
+    (lambda x, y: jnp.concatenate([x, y]), "float32[32@x,8]"),
+    (lambda x, y: jnp.vstack([y, x]), "float32[32@x,8]"),
+    (lambda x, y: jnp.stack([x, y], 1), "float32[16@x,2,8]")])
+def test_what_is_of_no_mesh_is_joined_to_what_is_cut(join, kind, wrap):
+    x, y = zeros() + 1, cut("x", None)
+    out = wrap(join)(x, y)
+    assert str(jax.typeof(out)) == kind
+    np.testing.assert_array_equal(out, join(np.asarray(x), np.asarray(y)))
+    of_x, of_y = wrap(jax.grad(lambda x, y: (join(x, y) ** 2).sum(), (0, 1)))(x, y)
+    assert [str(jax.typeof(g)) for g in (of_x, of_y)] == ["float32[16,8]", "float32[16@x,8]"]
+    np.testing.assert_array_equal(of_x, 2 * np.asarray(x))
+    np.testing.assert_array_equal(of_y, 2 * np.asarray(y))
+    with jax.set_mesh(MESH), pytest.raises(ShardingTypeError, match="should have the same"):
+        join(x, y)
+
+
+def test_a_loop_that_lays_its_carry_is_called_by_its_name():
+    y = cut("x", None)
+    for name, loop in [
+            ("fori_loop", lambda y: lax.fori_loop(0, 3, lambda i, c: c + y, zeros())),
+            ("fori_loop", lambda y: lax.fori_loop(0, y.size, lambda i, c: c + y, zeros())),
+            ("while_loop", lambda y: lax.while_loop(lambda c: c.sum() < 9, lambda c: c + y,
+                                                    zeros())),
+            ("scan", lambda y: lax.scan(lambda c, _: (c + y, None), zeros(), None, length=3))]:
+        assert f"name={name}" in str(jax.make_jaxpr(loop)(y))

@@ -17,6 +17,7 @@ from pyjx.core.explicit import Entries, agreed, along_batch, entries_of
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, Unrolled, register
+from pyjx.core.specs import reshard_first
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
@@ -383,7 +384,7 @@ def _sharding(out: ShapedArray, a: ShapedArray, factors: ShapedArray, order: Sha
     _of_matrices(out, a)
     if entries_of(b)[-2] is not None:
         raise ShardingTypeError("solve: right-hand sides must be whole along their rows. Got type="
-                                f"{b.str_short()}. Call jax.reshard on them before.")
+                                f"{b.str_short()}. {reshard_first('them')}")
     return agreed([a, b], "solve: matrices and right-hand sides must be cut alike along their "
                           f"batches. Got types {a.str_short()} and {b.str_short()}.")
 
