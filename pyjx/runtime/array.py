@@ -18,6 +18,7 @@ from pyjx.core import avals, dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, aval_makers, length
 from pyjx.core.layouts import Format, Layout
+from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import Tracer
 from pyjx.errors import ambiguous_truth
 from pyjx.jaxlib_pytrees import of_calls
@@ -47,7 +48,7 @@ _ELSEWHERE = (
     "(process local) shards.")
 _UNREDUCED = (
     "An array {} with an unreduced sharding has no values yet: what its devices hold is to be "
-    "summed along the mesh axes {}. Sum it with jax.reshard(x, PartitionSpec()), or look at its "
+    "summed along the mesh axes {}. Sum it with jax.reshard(x, {}), or look at its "
     "`.addressable_shards`.")
 
 
@@ -108,7 +109,8 @@ def _gather(self: Any) -> np.ndarray[Any, Any]:
     _raise_if_deleted(self)
     sharding = self._sharding
     if axes := open_sums(sharding):
-        raise RuntimeError(_UNREDUCED.format(self.aval.str_short(), ", ".join(sorted(axes))))
+        raise RuntimeError(_UNREDUCED.format(
+            self.aval.str_short(), ", ".join(sorted(axes)), spec_to_give("P()")))
     if sharding.is_fully_replicated and self._arrays:
         return _to_numpy(self._fully_replicated_shard())
     if not sharding.is_fully_addressable:

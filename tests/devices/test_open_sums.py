@@ -262,7 +262,8 @@ def test_open_sums_as_arguments_of_shard_map():
 ], ids=["asarray", "device_get", "tolist", "float", "format"])
 def test_open_sums_have_no_values(read):
     with pytest.raises(RuntimeError, match=r"float32\[.*\]\{U:x\} with an unreduced sharding has "
-                                           r"no values yet: .* axes x\. Sum it with jax\.reshard"):
+                                           r"no values yet: .* axes x\. Sum it with "
+                                           r"jax\.reshard\(x, P\(\)\)"):
         read(open_product()[0])
 
 

@@ -137,6 +137,15 @@ def test_the_cures_of_operations_name_a_mesh(wrong, cured):
     np.testing.assert_allclose(out, expected, rtol=1e-5)
 
 
+def test_the_cure_of_an_open_sum_names_a_mesh():
+    x, y = cut(None, "x"), cut("x", None, shape=(8, 16))
+    product = jnp.matmul(x, y, out_sharding=NamedSharding(MESH, P(unreduced={"x"})))
+    with pytest.raises(RuntimeError, match=r"jax\.reshard\(x, NamedSharding\(mesh, P\(\)\)\)"):
+        np.asarray(product)
+    np.testing.assert_allclose(jax.reshard(product, NamedSharding(MESH, P())),
+                               np.asarray(x) @ np.asarray(y), rtol=1e-5)
+
+
 @pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
 @pytest.mark.parametrize(("join", "kind"), [
     (lambda x, y: jnp.concatenate([x, y]), "float32[32@x,8]"),

@@ -317,3 +317,20 @@ def test_weak_types_of_derivatives_by_carries():
     assert jax.grad(lambda x: lax.fori_loop(0, 3, lambda i, c: c * 2, x))(1.0).weak_type
     assert jax.grad(stacked)(1.0).weak_type
     assert str(jax.make_jaxpr(loop)(1.0)).count("convert") == 1
+
+
+def test_only_what_differs_is_asked_how_it_lies(monkeypatch):
+    """An eager loop pays nothing for carries and branches of no mesh beside those of one."""
+    asked = []
+    monkeypatch.setattr("pyjx.lax.agreement.cut_as", lambda a, b: asked.append(b) or a)
+    loops = [
+        lambda: lax.scan(lambda c, x: (c + x, c), jnp.float32(0), jnp.arange(3.0)),
+        lambda: lax.fori_loop(0, 3, lambda i, c: c + 1, jnp.float32(0)),
+        lambda: lax.while_loop(lambda c: c < 3, lambda c: c + 1, jnp.float32(0)),
+        lambda: lax.cond(True, lambda x: x, lambda x: -x, jnp.float32(0))]
+    for loop in loops:
+        loop()
+    assert not asked
+    with pytest.raises(TypeError, match="must have equal types"):
+        lax.scan(lambda c, _: (c > 0, None), jnp.float32(0), None, length=2)
+    assert asked
