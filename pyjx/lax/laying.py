@@ -32,18 +32,21 @@ def cut_as(aval: ShapedArray, other: ShapedArray) -> ShapedArray:
     return aval.reshard(place.sharding)
 
 
-def run_laid(op: str, types: Sequence[ShapedArray], fun: Callable[..., list[Value]],
-             operands: Values, *others: Values) -> list[Value]:
-    """`fun(operands, *others)`, the operands laid as these types say. It is one program, as all
-    together tell on which devices."""
+def run_laid(body: ClosedJaxpr, types: Sequence[ShapedArray] | None,
+             loop: Callable[..., list[Value]], carry: Values, *others: Values) -> list[Value]:
+    """`loop(carry, *others)`, the carry laid as the types say if there are any. It is one program
+    then, called as the loop of this body is: all operands together tell on which devices."""
+    if types is None:
+        return loop(carry, *others)
 
     def program(*xs: Value) -> list[Value]:
         given = iter(xs)
-        first, *rest = [[next(given) for _ in group] for group in (operands, *others)]
-        return fun(list(map(_laid, first, types)), *rest)
+        first, *rest = [[next(given) for _ in group] for group in (carry, *others)]
+        return loop(list(map(_laid, first, types)), *rest)
 
-    flat = [x for group in (operands, *others) for x in group]
-    return call(deduplicated(trace_to_jaxpr(program, list(map(get_aval, flat)))), op, *flat)
+    flat = [x for group in (carry, *others) for x in group]
+    return call(deduplicated(trace_to_jaxpr(program, list(map(get_aval, flat)))),
+                body.debug_info.traced_for, *flat)
 
 
 def laid_results(closed: ClosedJaxpr, types: Sequence[ShapedArray]) -> ClosedJaxpr:

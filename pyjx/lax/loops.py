@@ -231,13 +231,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         leaves, types = [np.int32(0), *leaves], types and [_COUNT, *types]
         cond_jaxpr = _cond_of_counted(cond_jaxpr, len(cond.consts), bound)
         body_jaxpr = _body_of_counted(body_jaxpr, len(body.consts))
-
-    def bind(carry: Sequence[Any], of_cond: Sequence[Any], of_body: Sequence[Any]) -> list[Any]:
-        return bind_while(cond_jaxpr, of_cond, body_jaxpr, of_body, carry, bound)
-
-    groups = leaves, cond.consts, body.consts
-    outs = bind(*groups) if types is None else run_laid(
-        body.debug_info.traced_for, types, bind, *groups)
+    outs = run_laid(body, types, lambda carry, of_cond, of_body: bind_while(
+        cond_jaxpr, of_cond, body_jaxpr, of_body, carry, bound), leaves, cond.consts, body.consts)
     return tree_unflatten(tree, outs if bound is None else outs[1:])
 
 

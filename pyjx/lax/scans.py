@@ -139,13 +139,8 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None,
     closed = body.closed
     params = {"length": n, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
               "_split_transpose": bool(_split_transpose)}
-
-    def bind(carry: Sequence[Any], consts: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
-        return bind_scan(consts_as_inputs(closed), consts, carry, xs, params)
-
-    groups = leaves, closed.consts, x_leaves
-    outs = bind(*groups) if types is None else run_laid(
-        closed.debug_info.traced_for, types, bind, *groups)
+    outs = run_laid(closed, types, lambda carry, consts, xs: bind_scan(
+        consts_as_inputs(closed), consts, carry, xs, params), leaves, closed.consts, x_leaves)
     return tree_unflatten(body.out_tree, outs)  # type: ignore[no-any-return]
 
 

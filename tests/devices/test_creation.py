@@ -119,7 +119,7 @@ def test_rows_of_what_is_cut(kind):
         assert rows[0].devices() == {jax.devices()[0]} and not rows[0].committed
     assert sum([row + 1 for row in x]).shape == (4,)  # with one another, and with other arrays
     if kind is EXPLICIT:
-        with pytest.raises(ShardingTypeError, match=r"Call `jax.reshard`.*get\(out_sharding=\)"):
+        with pytest.raises(ShardingTypeError, match=r"Call jax\.reshard .*get\(out_sharding=\)"):
             x[0]
 
 

@@ -84,7 +84,7 @@ def test_repeating_along_a_cut_axis():
     x = put((8, 4), "x")
     with pytest.raises(ShardingTypeError, match="cannot be sharded on dimension 0") as caught:
         jnp.tile(x, (2, 1))
-    assert "reps: (2, 1). Call jax.reshard on it before.\n" in str(caught.value)
+    assert "reps: (2, 1). Call jax.reshard on it before, with P(...).\n" in str(caught.value)
     with pytest.raises(ValueError, match=r"pass sharding to `jnp\.repeat` via `out_sharding`"):
         jnp.repeat(x, 2, axis=0)
     with pytest.raises(ShardingTypeError, match=r"rolled over.*=0\. Call jax.re"):
