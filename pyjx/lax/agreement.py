@@ -314,20 +314,23 @@ def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., A
     """
     traced = [trace_function(op, name, fun, tree, avals, unpacked=True)
               for name, fun in zip(names, funs, strict=True)]
-    order = _as_written(op, names)
-    outs = [t.closed.out_avals for t in traced]
-    if any([o != outs[0] for o in outs]) and len({t.out_tree for t in traced}) == 1:
-        types = [reduce(cut_as, of_one) for of_one in zip(*outs, strict=True)]
-        traced = [TracedFunction(laid_results(t.closed, types), t.out_tree) for t in traced]
-    for n in order[1:]:
-        _check_equal(op, (order[0], n), names, funs, traced)
+    (first, out_tree), *others = traced
+    same_tree = all([tree == out_tree for _, tree in others])
+    if not same_tree or any([c.out_avals != first.out_avals for c, _ in others]):
+        if same_tree:
+            types = [reduce(cut_as, of_one)
+                     for of_one in zip(*[c.out_avals for c, _ in traced], strict=True)]
+            traced = [TracedFunction(laid_results(c, types), out_tree) for c, _ in traced]
+        order = _as_written(op, names)
+        for n in order[1:]:
+            _check_equal(op, (order[0], n), names, funs, traced)
     closed = [t.closed for t in traced]
     if len({tuple([a.place.mat.varying & varying for a in c.out_avals]) for c in closed}) > 1:
         check_sends_nothing(
             op, "choice varies", dict(zip(names, closed, strict=True)), varying,
             "take that branch would wait for the others", "where all devices choose alike, cast "
             "its result: jax.lax.pcast(y, {}, to='varying')")
-    return _varying_alike(closed, varying), traced[0].out_tree
+    return _varying_alike(closed, varying), out_tree
 
 
 def check_sends_nothing(op: str, varies: str, programs: dict[str, ClosedJaxpr],
