@@ -316,8 +316,6 @@ def cure_for(tracer: Any, passed: str = "Python's number or a tuple of such",
     """What is in the place of a value that Python asks a tracer for, by the innermost
     transformation that made it; `passed` is what a static argument may be, and `of_argument` what
     is said where the value depends on one that may be."""
-    if not _is_alive(tracer):
-        return _OF_LEAKS
     origin = _origin(tracer)
     makers = ["".join(found) for found in _MAKER.findall(origin)]
     if makers[-1:] == ["jit"] and "depends on the value" not in origin:
@@ -347,16 +345,13 @@ def _about(error: Any, tracer: Any, what: str, cure: str, known: str = "") -> st
     if isinstance(tracer, str):
         return tracer
     said = Said(what, _origin(tracer), cure, known)
-    if _is_alive(tracer):
+    if getattr(getattr(tracer, "_trace", None), "alive", True):
         error.said = said
         return _composed(said)
     return _composed(said._replace(
         cure=_OF_LEAKS, known="", what="Encountered an unexpected tracer: a value escaped from a "
-        f"transformed function that has returned, and has no value outside of it.\n{what}"))
-
-
-def _is_alive(tracer: Any) -> bool:
-    return bool(getattr(getattr(tracer, "_trace", None), "alive", True))
+        "transformed function that has returned, and has no value outside of it.\n"
+        + what.partition("\n")[0]))
 
 
 def _composed(said: Said) -> str:

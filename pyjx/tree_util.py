@@ -130,14 +130,13 @@ def _subtrees(name: str, treedef: PyTreeDef, tree: PyTree, other: PyTree, is_lea
     try:
         return treedef.flatten_up_to(other)
     except ValueError:
-        for make_error in _prefix_errors((), tree, other, is_leaf):
+        for what, make_error in _prefix_errors((), tree, other, is_leaf):
             where = "" if i is None else f"\nThe full tree is rest[{i}]."
-            error = make_error(name)
-            if "different types at" in str(error) and (
+            if what == "types" and (
                     tree_structure(other, is_leaf).num_leaves == treedef.num_leaves):
                 where += ("\nIf its leaves come in this order, they are of this structure by "
                           "jax.tree.unflatten(jax.tree.structure(tree), jax.tree.leaves(other)).")
-            raise ValueError(f"{error}{where}") from None
+            raise ValueError(f"{make_error(name)}{where}") from None
         raise
 
 
@@ -456,11 +455,11 @@ def prefix_errors(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None
     >>> str(prefix_errors([1, (2,)], [1, 2])[0]("spec")).splitlines()[:2]
     ['pytree structure error: different types at key path', '    spec[1]']
     """
-    return list(_prefix_errors((), prefix_tree, full_tree, is_leaf))
+    return [error for _, error in _prefix_errors((), prefix_tree, full_tree, is_leaf)]
 
 
 def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf: IsLeaf
-                   ) -> Iterator[Callable[[str], ValueError]]:
+                   ) -> Iterator[tuple[str, Callable[[str], ValueError]]]:
     if is_leaf is not None and is_leaf(prefix):
         return
     expected = _one_level_with_keys(prefix)
@@ -497,7 +496,7 @@ def _same_metadata(a: Any, b: Any) -> bool:
 
 
 def _arity_mismatch(path: tuple[Any, ...], cls: type, expected: list[Any], found: list[Any]
-                    ) -> Callable[[str], ValueError]:
+                    ) -> tuple[str, Callable[[str], ValueError]]:
     if issubclass(cls, (list, tuple)):
         return _mismatch(f"lengths of {cls.__name__}", path,
                          f"a {cls.__name__} of length {len(expected)}, "
@@ -516,8 +515,9 @@ def _key_difference(expected: list[Any], found: list[Any]) -> str:
         if (only := [k for k in own if k not in others])])
 
 
-def _mismatch(what: str, path: tuple[Any, ...], details: str) -> Callable[[str], ValueError]:
-    return lambda name: ValueError(
+def _mismatch(what: str, path: tuple[Any, ...], details: str
+              ) -> tuple[str, Callable[[str], ValueError]]:
+    return what, lambda name: ValueError(
         f"pytree structure error: different {what} at key path\n    {name}{keystr(path)}\n"
         f"There {name} has {details}")
 

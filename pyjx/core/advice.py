@@ -302,9 +302,9 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
 
 def _without_object(last: TracebackType) -> str:
     """That a method is called on its class, without an object; empty if it is not so."""
-    names, owner = callee(last)
+    names, owner = callee(last.tb_frame, last.tb_lasti)
     for name in names[1:-1]:
-        owner = getattr(owner, name, None)
+        owner = getattr(owner, name, None) if isinstance(owner, (type, ModuleType)) else None
     args = (arguments_at(last.tb_frame, last.tb_lasti) or ([], {}))[0]
     if not isinstance(owner, type) or not args or args[0] is UNKNOWN or isinstance(
             args[0], owner) or [*signature(getattr(owner, names[-1])).parameters][:1] != ["self"]:
@@ -316,7 +316,7 @@ def _without_object(last: TracebackType) -> str:
 def _refused_by_class(text: str, last: TracebackType) -> bool:
     """Whether what refuses its arguments is a function that a class was registered as a pytree
     with."""
-    name, value = value_called(last)
+    name, value = value_called(last.tb_frame, last.tb_lasti)
     if not is_internal(last.tb_frame.f_code.co_filename):  # C++ flattens what jitted functions get
         args, kwargs = arguments_at(last.tb_frame, last.tb_lasti) or (None, {})
         with suppress(TypeError):  # it is the jitted function that refuses them
@@ -365,7 +365,7 @@ def _as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str
         if (word in own or word not in words) and re.search(rf"\b{re.escape(word)}\b", text):
             listed.pop(word.lower(), None)
             close = difflib.get_close_matches(word.lower(), listed, 1, 0.7)
-            if close and "id you mean" not in text and listed[close[0]] not in parts:
+            if close and "Did you mean" not in text and listed[close[0]] not in parts:
                 end = "" if text.endswith(".") else "."
                 return f"{found.string}{end} Did you mean {listed[close[0]]!r}?"
     return None
@@ -419,7 +419,7 @@ def _as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
 def _functions(owner: str | None, name: str, last: TracebackType) -> Iterator[FunctionType]:
     """Those that a frame may have called by this name: its own, else this package's."""
     frame = last.tb_frame
-    called = {"": value_called(last)[1]}
+    called = {"": value_called(last.tb_frame, last.tb_lasti)[1]}
     own = next(_named(owner, name, {**called, **frame.f_globals, **frame.f_locals}), None)
     if own is not None:
         yield own
@@ -454,14 +454,14 @@ def _is_ours(last: TracebackType) -> bool:
     """Whether a call that failed is one of this package's, or of what begins with its name."""
     if is_internal(last.tb_frame.f_code.co_filename):
         return True
-    value = callee(last)[1]
+    value = callee(last.tb_frame, last.tb_lasti)[1]
     place = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
     return str(place).partition(".")[0] in ("pyjx", "jax", "jaxlib")
 
 
 def _calls_users(last: TracebackType) -> bool:
     """Whether what failed is a call of a jitted function of the user's."""
-    value = value_called(last)[1]
+    value = value_called(last.tb_frame, last.tb_lasti)[1]
     code = getattr(unwrap(value), "__code__", None) if callable(value) else None
     return code is not None and not is_internal(code.co_filename)
 
@@ -469,7 +469,7 @@ def _calls_users(last: TracebackType) -> bool:
 def _called(last: TracebackType, unhashable: str) -> str:
     """The jitted function that a line calls, its static arguments, and which of them is the one of
     that text, which cannot be hashed; empty if that is unclear."""
-    name, value = value_called(last)
+    name, value = value_called(last.tb_frame, last.tb_lasti)
     static, given = _static(value), dict[str, Any]()
     if static is None:
         return ""
@@ -603,7 +603,7 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
         return _ASSERTED.format("assert", "x")
     if operation.startswith("POP_JUMP") and call_code.only_raises(tb):
         return _ASSERTED.format("raise", "~x" if operation.endswith("FALSE") else "x")
-    name, called = value_called(tb) if operation.startswith(("CALL", "CACHE")) else ("", None)
+    name, called = ("", None) if operation[:4] not in ("CALL", "CACH") else value_called(frame, at)
     if called in (int, float, bool, complex) and any(
             [name.startswith("FORMAT_") or function is print for name, function in outside]):
         return _SHOWN
@@ -654,7 +654,7 @@ _OF_FILES = ("dump", "dumps", "save", "savetxt", "savez", "savez_compressed", "t
 
 def _of_package(tb: TracebackType) -> str | None:
     """What serves in the place of a function of NumPy's or SciPy's."""
-    names, value = callee(tb)
+    names, value = callee(tb.tb_frame, tb.tb_lasti)
     owner = ""
     for name in names[1:]:
         owner = value.__name__ if isinstance(value, ModuleType) else owner
@@ -686,8 +686,9 @@ def _as_buffer(exc: Exception, found: re.Match[str], last: TracebackType) -> str
 
 def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     """What C++ asks of the first argument of a class of its own."""
+    _, called = value_called(last.tb_frame, last.tb_lasti)
     return (f"NamedSharding: mesh must be a Mesh, such as jax.make_mesh((1,), ('x',)), got "
-            f"{shortened(exc.obj)}.") if value_called(last)[1] is NamedSharding else None
+            f"{shortened(exc.obj)}.") if called is NamedSharding else None
 
 
 def _as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
@@ -706,14 +707,6 @@ def _as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | 
 
 
 _FEW = 16  # names that are all told
-_CALLABLE = {"Exported": "x.call(...)", "Lowered": "x.compile()(...)",
-             "ClosedJaxpr": "jax.extend.core.jaxpr_as_fun(x)(...)"}
-
-
-def _as_callable(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    """What to call of an object of this package's that is no function."""
-    called = _CALLABLE.get(found[1]) if _is_ours(last) else None
-    return called and f"{found.string}. Call what it holds: {called}."
 
 
 # What completes which error with which words: the text, or None where it knows nothing more.
@@ -753,7 +746,9 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (TypeError, re.compile(r"^unhashable type: '(?:\w+\.)*ArrayImpl'$"), lambda exc, found, last: (
         f"{found.string}. An array is no key of a dictionary or a cache, nor in a set: give "
         "x.item() of a number, or tuple(x.tolist()).")),
-    (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"), _as_callable),
+    (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"),
+     lambda exc, found, last: found.string + hint(
+         f"pyjx.{found[1]}", "__call__") if _is_ours(last) else None),
     ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),
      _as_option),
 ]

@@ -133,6 +133,7 @@ def _traced_dimension(shape: Any) -> str:
     """A hint for shapes that are computed from traced values."""
     for d in shape if isinstance(shape, (tuple, list)) else (shape,):
         if hasattr(d, "_origin_msg"):
+            d._check_alive()
             cure = cure_for(d, of_argument="If using `jit`, try using `static_argnums` or applying "
                             "`jit` to smaller subfunctions.")
             return f"{cure and chr(10)}{cure}{d._origin_msg()}"

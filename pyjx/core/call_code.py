@@ -100,7 +100,7 @@ def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, KeyPath,
         args, kwargs = _given_further(tb.tb_frame)
         if not is_internal(code.co_filename):
             if tb.tb_next is None:  # C++ alone has run
-                users = value_called(tb)[1]
+                users = value_called(tb.tb_frame, tb.tb_lasti)[1]
                 args, kwargs = arguments_at(tb.tb_frame, tb.tb_lasti) or ((), {})
         elif code.co_flags & _VARIADIC:
             users = known.get("fun", getattr(known.get("self"), "fun", None))
@@ -326,6 +326,8 @@ def only_raises(tb: TracebackType) -> bool:
 
 
 def _value(taken: list[Instruction], frame: FrameType) -> Any:
+    """What instructions give: a constant, a variable, a list of constants, and of these attributes
+    that need no call, and what dictionaries have at constant keys; `UNKNOWN` of all else."""
     value = _loaded(taken[0], frame)
     if taken[0].opname == "BUILD_LIST" and [i.opname for i in taken[1:]] == [
             "LOAD_CONST", "LIST_EXTEND"]:
@@ -408,12 +410,11 @@ def changed_names(frame: FrameType) -> set[str]:
     return found
 
 
-def callee(last: TracebackType) -> tuple[list[str], Any]:
-    """The names of what a line calls, up to the first bracket, and what the first one stands for.
-    They are read in the code, as there is no source of what a shell is given."""
-    frame = last.tb_frame
+def callee(frame: FrameType, at: int) -> tuple[list[str], Any]:
+    """The names of what a frame calls at an offset, up to the first bracket, and what the first one
+    stands for. They are read in the code, as there is no source of what a shell is given."""
     starts = [(line, column) for line, _, column, _ in frame.f_code.co_positions()]
-    start = starts[last.tb_lasti // 2]
+    start = starts[at // 2]
     begun = [i for i in _instructions(frame.f_code)
              if starts[i.offset // 2] == start and i.opname != "PUSH_NULL"]
     names = [i.argval for i in takewhile(
@@ -424,9 +425,9 @@ def callee(last: TracebackType) -> tuple[list[str], Any]:
     return names, next((scope[names[0]] for scope in scopes if names[0] in scope), None)
 
 
-def value_called(last: TracebackType) -> tuple[str, Any]:
-    """What a line calls, as it is written there, and its value."""
-    names, value = callee(last)
+def value_called(frame: FrameType, at: int) -> tuple[str, Any]:
+    """What a frame calls at an offset, as it is written there, and its value."""
+    names, value = callee(frame, at)
     for name in names[1:]:
         value = getattr(value, name, None)
     return ".".join(names), value
@@ -442,5 +443,4 @@ def around(tb: TracebackType) -> Iterator[tuple[str, Any]]:
         place = places[i.offset // 2]
         if i.offset > tb.tb_lasti and None not in (*place, *failed) and (
                 place[::2] <= failed[::2] and failed[1::2] <= place[1::2]):
-            call = TracebackType(None, frame, i.offset, place[0])
-            yield i.opname, value_called(call)[1] if i.opname.startswith("CALL") else None
+            yield i.opname, value_called(frame, i.offset)[1] if i.opname[:4] == "CALL" else None

@@ -290,8 +290,6 @@ def _told_of_value(text: str, name: str, value: Any, call: Call, whole: bool) ->
                 text = text.replace(f"Argument {shown} of", "An argument of")
         else:  # no function that is traced
             text = text.partition(". The function may")[0]
-    if text.startswith("Expected a callable value"):
-        return f"{call.name}: {name}: {text}"
     if wanted:
         return f"{call.name}: {name} {wanted}{shown} ({text.removesuffix('.')})"
     first, *cures = text.split(". ", 1)

@@ -9,7 +9,7 @@ from types import CellType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
-from pyjx.core.frames import user_frames
+from pyjx.core.frames import is_internal, user_frames
 from pyjx.core.jaxpr import DebugInfo, JaxprEqn, Var
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def origin(trace: DynamicJaxprTrace, var: Var, eqn: JaxprEqn | None) -> str:
     debug = trace.debug_info
     positions, sources = _progenitors(trace, var)
     text = (f"\nThe error occurred while tracing the function {debug.func_src_info} for "
-            f"{debug.traced_for}.")
+            f"{_called(debug) or debug.traced_for}.")
     if positions:
         text += (" This concrete value was not available in Python because it depends on "
                  f"{_arguments(debug, positions)}.")
@@ -43,6 +43,17 @@ def origin(trace: DynamicJaxprTrace, var: Var, eqn: JaxprEqn | None) -> str:
     first, *others = _places(debug, eqn)
     called = "".join([f"\n  called at {where}" for where in others])
     return f"{text} The value came from the operation `{eqn.primitive.name}` at {first}.{called}"
+
+
+def _called(debug: DebugInfo) -> str:
+    """`eval_shape` or `make_jaxpr`, which share traces with `jit`, if a function is traced by one;
+    found as the error arises, in the frames between the two functions of the user's."""
+    frame, found = sys._getframe(), ""
+    while frame.f_back and frame.f_locals.get("debug_info") is not debug:
+        frame = frame.f_back
+    while frame.f_back and is_internal(frame.f_code.co_filename):
+        found, frame = frame.f_code.co_qualname.partition(".")[0], frame.f_back
+    return found if found in ("eval_shape", "make_jaxpr") else ""
 
 
 def leaked_origin(trace: DynamicJaxprTrace, eqn: JaxprEqn | None) -> str:

@@ -291,7 +291,6 @@ class Tracer(_Array):
         return value
 
     def _refuse(self, function: str, *, casts: bool = False) -> NoReturn:
-        casts = casts and self._trace.alive
         cure = f" To change its dtype, try using `x.astype({function})`." if casts else ""
         raise errors.ConcretizationTypeError(
             self, f"The problem arose with the `{function}` function.{cure}",

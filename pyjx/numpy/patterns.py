@@ -154,6 +154,7 @@ def _concrete_slice(item: slice, position: int) -> slice:
     parts = []
     for x in (item.start, item.stop, item.step):
         if isinstance(x, Tracer) and x.to_concrete_value() is None:
+            x._check_alive()
             raise IndexError(
                 "Array slice indices must have static start/stop/step to be used with NumPy "
                 "indexing syntax. Slice entries must be static integers. Got "

@@ -267,10 +267,9 @@ def described(x: Any) -> Any:
 class AbstractSpec(JitSpec):
     """How a function is traced whose results are only described: structs may be among them."""
 
-    __slots__ = ("_stands_in", "traced_for")
+    __slots__ = ("_stands_in",)
 
     _stands_in: bool
-    traced_for: str
 
     def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TracedCall, list[Any]]:
         self._stands_in = False
@@ -333,7 +332,6 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: Any = (), axis_env: Any 
                                   "jax.export.symbolic_shape, in a jax.ShapeDtypeStruct.")
     numbers, names = argument_sets(fun, () if static_argnums is None else static_argnums, None)
     spec = AbstractSpec(fun, Options(numbers, names))
-    spec.traced_for = "make_jaxpr"
 
     def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = describe_arguments(spec, args, kwargs)
@@ -366,7 +364,6 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if spec is None:
         check_jittable(fun)
         spec = AbstractSpec(fun)
-        spec.traced_for = "eval_shape"
     args, kwargs = describe_arguments(spec, args, kwargs)
     traced, _ = spec.trace(args, kwargs)
     return results_of(traced)

@@ -192,8 +192,6 @@ class JitSpec:
 
     __slots__ = ("fun", "is_operation", "key", "name", "options", "padded", "traces")
 
-    traced_for = ""  # what traces it, which shares what it traces with others of these options
-
     def __init__(self, fun: Callable[..., Any], options: Options = _PLAIN,
                  is_operation: bool = False) -> None:
         self.fun = fun
@@ -279,7 +277,7 @@ class JitSpec:
             raise RuntimeError(f"re-tracing function {self.name} for `{options.traced_for}`, but "
                                "'no_tracing' is set")
         flat = _JittedFun(self, in_tree, static)
-        debug = _debug_info(self.traced_for or options.traced_for, self.fun, in_tree, static)
+        debug = _debug_info(options.traced_for, self.fun, in_tree, static)
         with timed("/jax/core/compile/jaxpr_trace_duration", self.name) as time:
             closed = trace_to_jaxpr(flat, avals, debug)
         if self.is_operation:

@@ -300,7 +300,7 @@ for cell in ("import pyjx as jax, pyjx.numpy as jnp", "jax.jit(abs, static_argna
     (lambda: lax.concatenate(["x", X], 0), r"the argument operands\[0\]. Argument 'x' is not"),
     (lambda: jax.vjp(abs, "x"), r"JAX type \(primals\[0\] is 'x'\)\. The function may"),
     (lambda: jnp.sum(X, initial=(1, 2)), r"valid JAX type \(initial is \(1, 2\)\)\. Make an"),
-    (lambda: jax.jit("x"), "^jit: fun: Expected a callable value, got 'x'"),
+    (lambda: jax.jit("x"), r"^jit: fun must be a function, got 'x' \(Expected a callable value, "),
     (lambda: jax.inspect.find(3, x=X), "find: fun must be a function, got 3"),
     (lambda: jax.inspect.check_rules(lambda x: x, 1.0, y=3), "check_rules .* keyword argument 'y'"),
     (lambda: jnp.unique(X, return_index="x", size=7, fill_value="x"), "That is the argument fill"),

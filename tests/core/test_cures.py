@@ -29,6 +29,12 @@ def said(call, *args):
     return str(caught.value)
 
 
+def meant(code, **known):
+    """What the code in a message gives."""
+    return eval(code, {"jax": jax, "jnp": jnp, "lax": lax, "checkify": checkify,
+                       "dataclasses": dataclasses, **known})
+
+
 # -- traced values ---------------------------------------------------------------------------------
 
 
@@ -58,9 +64,11 @@ def test_the_cure_for_an_index_is_by_what_is_indexed(call, cure):
 
 
 def test_these_cures_work():
-    xs = jax.tree.map(lambda *x: jnp.stack(x), *LAYERS)
-    assert jax.jit(lambda i: jax.tree.map(lambda x: x[i], xs))(1)["b"] == 2.0
-    assert jax.jit(lambda i: lax.switch(i, [lambda x=x: x.sum() for x in RAGGED]))(1) == 3.0
+    made, indexed = re.search(r"by xs = (.*): index these, (.*)\.$", STACKED).groups()
+    xs = meant(made, xs=LAYERS)
+    assert jax.jit(lambda i: meant(indexed, xs=xs, i=i))(1)["b"] == 2.0
+    chosen = re.search(r"lax\.switch\(.*?\]\)", said(jax.jit(lambda i: RAGGED[i]), 1))[0]
+    assert jax.jit(lambda i: meant(chosen, xs=RAGGED, f=jnp.sum, i=i))(1) == 3.0
 
 
 @pytest.mark.parametrize("asserted", ["(x > 0).all(), 'positive'", "x.ndim == 1 and x[0] > 0"])
@@ -142,7 +150,7 @@ def test_other_functions_in_bodies_are_not_told_of():
 
 
 def test_these_layers_are_scanned():
-    layers = jax.tree.map(lambda *x: jnp.stack(x), *LAYERS)
+    layers = meant(re.search(r"xs = (.*)\.$", SCANNED)[1], xs=LAYERS)
     assert lax.scan(lambda x, layer: (x * layer["w"], 0), PAIR, layers)[0].shape == (2,)
 
 
@@ -206,9 +214,9 @@ def test_other_calls_of_a_class_lack_no_object():
 @pytest.mark.parametrize(("call", "words"), [
     (lambda: PAIR.at[0].plus(1), "'plus'. It has add, apply, "),
     (lambda: PAIR.at[0].multipy(1), "Did you mean: 'multiply'?"),
-    (lambda: jax.make_jaxpr(jnp.sin)(1.0)(2.0), "holds: jax.extend.core.jaxpr_as_fun(x)(...)."),
-    (lambda: SINE.lower(1.0)(2.0), "'Lowered' object is not callable. Call what it holds: x.comp"),
-    (lambda: jax.export.export(SINE)(1.0)(2.0), "'Exported' object is not callable. Call what it"),
+    (lambda: jax.make_jaxpr(jnp.sin)(1.0)(2.0), "Use jax.extend.core.jaxpr_as_fun(x)(...)."),
+    (lambda: SINE.lower(1.0)(2.0), "'Lowered' object is not callable. Use x.compile()(...)."),
+    (lambda: jax.export.export(SINE)(1.0)(2.0), "object is not callable. Use x.call(...)."),
 ])
 def test_what_an_object_has_is_told(call, words):
     assert words in said(call)
@@ -216,7 +224,7 @@ def test_what_an_object_has_is_told(call, words):
 
 def test_objects_of_others_are_not_told_of():
     kind = type("Exported", (), {"__module__": "users"})
-    assert not re.search("holds|It has", said(lambda: kind()(1)) + said(lambda: kind().a))
+    assert not re.search("Use |It has", said(lambda: kind()(1)) + said(lambda: kind().a))
 
 
 # -- what was given --------------------------------------------------------------------------------
@@ -322,7 +330,7 @@ FIELD = "dataclasses.field(metadata=dict(static=True))"
     (lambda: lax.switch(1.0, [abs, abs], 1.0), "Make it one: jnp.asarray(index).astype(int)."),
     (lambda: jax.jit(cut, static_argnames=("nn",)), "It takes ['x', 'n']."),
     (lambda: jax.jit(Holder.of, static_argnames=("slef",)), "Did you mean 'self'?"),
-    (lambda: jax.grad(PAIR), "grad: fun: Expected a callable value, got Array([1., 1.], "),
+    (lambda: jax.grad(PAIR), "grad: fun must be a function, got Array([1., 1.], "),
     (lambda: jax.tree.map(lambda x, y: x, [1, 2], (1, 2)), "they are of this structure "
      "by jax.tree.unflatten(jax.tree.structure(tree), jax.tree.leaves(other))."),
     (lambda: bool(PAIR), "or a.all(); to choose for each element use jnp.where(condition, x, y)"),
@@ -348,7 +356,7 @@ def test_containers_have_no_static_fields(call, tree):
 
 @pytest.mark.parametrize("call", [
     float, int, bool, complex, np.asarray, "{:.2f}".format, range, jnp.zeros, lambda x: [1][x],
-    lambda x: x.item(), lambda x: int(x[None, None])])
+    lambda x: x.item(), lambda x: int(x[None, None]), lambda x: PAIR[:x]])
 @pytest.mark.parametrize("value", [1.0, 1, [1.0, 2.0]])
 def test_a_leaked_value_has_one_cure(call, value):
     leaking(jnp.asarray(value))
@@ -358,20 +366,56 @@ def test_a_leaked_value_has_one_cure(call, value):
 
 
 def test_what_was_given_otherwise_works():
-    assert jnp.int16(300) == 300 and float(jnp.float32(2 ** 40)) == 2 ** 40
-    assert jax.eval_shape(lambda x: cut(x, 1), PAIR).shape == (1,)
-    assert jax.make_jaxpr(cut, static_argnums=1)(PAIR, 1).out_avals[0].shape == (1,)
-    assert jax.core.eval_jaxpr(CLOSED.jaxpr, CLOSED.consts, 1.0) == [2.0]
-    assert lax.switch(jnp.asarray(1.0).astype(int), [abs, jnp.sin], 0.0) == 0.0
-    assert {PAIR[0].item(): 1, tuple(PAIR.tolist()): 2}
-    assert jax.tree.unflatten(jax.tree.structure([1, 2]), jax.tree.leaves((1, 2))) == [1, 2]
-    err, _ = checkify.checkify(lambda x: checkify.check(~jnp.isnan(x).any(), "nan"))(PAIR / 0 * 0)
-    assert "nan" in err.get()
+    for kind, number in ((jnp.uint8, 300), (jnp.uint8, -1), (jnp.int32, 3_000_000_000)):
+        other = re.search(r"use (jnp\.\w+) or", said(kind, number))[1]
+        assert int(meant(other)(number)) == number
+    checked, throws = re.search(r"(checkify\.check\(.*?\)), and call err, out = (.*?)\.\.\.\); err",
+                                said(jax.jit(raises_on), PAIR)).groups()
+    err, _ = meant(f"{throws}x)", x=PAIR / 0 * 0,
+                   f=lambda x: meant(checked, x=jnp.isnan(x).any()))
+    assert "message" in err.get()
+    field = re.search(r"dataclasses\.field\(.*?\)\)", said(SINE, Layer(PAIR, "a")))[0]
+    kind = type("Named", (), {"__annotations__": {"x": "Array", "name": "str"},
+                              "name": meant(field)})
+    named = jax.tree_util.register_dataclass(dataclasses.dataclass(kind))(PAIR, name="a")
+    assert jax.jit(lambda c: c.x)(named).shape == (2,)
 
-    @jax.tree_util.register_dataclass
-    @dataclasses.dataclass
-    class Named:
-        x: jax.Array
-        name: str = dataclasses.field(metadata={"static": True})
 
-    assert jax.jit(lambda c: c.x)(Named(PAIR, "a")).shape == (2,)
+@pytest.mark.parametrize(("call", "code", "known", "given"), [
+    (lambda: jax.eval_shape(cut, PAIR, 1), r"jax\.eval_shape\(.*\)(?=\.)", {"f": cut, "x": PAIR},
+     jax.ShapeDtypeStruct((2,), "float32")),
+    (lambda: jax.make_jaxpr(cut)(PAIR, 1), r"jax\.make_jaxpr\(.*\)(?=\.)", {"f": cut, "x": PAIR},
+     jax.make_jaxpr(lambda x: cut(x, 2))(PAIR)),
+    (lambda: jax.core.eval_jaxpr(CLOSED, 1.0), r"eval_jaxpr\(closed.*\)",
+     {"closed": CLOSED, "args": [1.0], "eval_jaxpr": jax.core.eval_jaxpr},
+     "[Array(2., dtype=float32, weak_type=True)]"),
+    (lambda: lax.switch(1.0, [abs, abs], 1.0), r"jnp\.asarray\(index.*\)", {"index": 1.0}, 1),
+    (lambda: {PAIR: 1}, r"x\.item\(\)", {"x": PAIR[0]}, 1.0),
+    (lambda: {PAIR: 1}, r"tuple\(.*\)", {"x": PAIR}, (1.0, 1.0)),
+    (lambda: jax.tree.map(lambda x, y: x, [1, 2], (3, 4)), r"jax\.tree\.unflatten\(.*\)",
+     {"tree": [1, 2], "other": (3, 4)}, [3, 4]),
+])
+def test_the_code_in_a_message_gives_what_was_wanted(call, code, known, given):
+    assert str(meant(re.search(code, said(call))[0], **known)) == str(given)
+
+
+@pytest.mark.parametrize("traced", [jax.eval_shape, lambda f, x: jax.make_jaxpr(f)(x)])
+def test_traces_that_are_shared_are_of_jit(traced):
+    def f(x):
+        return x
+
+    traced(f, 1.0)
+    assert jax.jit(f).trace(1.0).jaxpr.debug_info.traced_for == "jit"
+
+
+def test_properties_are_not_asked_for_the_cure():
+    class Owner:
+        asked = 0
+
+        @property
+        def step(self):
+            Owner.asked += 1
+            return Trainer
+
+    owner = Owner()
+    assert "on the class" not in said(lambda: owner.step.traced(PAIR, PAIR))
