@@ -196,7 +196,9 @@ class Search(Costs):
                 cut = self._cut(plan, _starts(plan.jaxpr.eqns, border, n, self.machine.sizes), loop)
                 found.append((*self._risen(cut, budget), cut))
                 peak = found[-1][0].live.peak
-                if (peak > _LESS * lowest and not thorough) if peak > budget else not small:
+                if peak <= budget and not small:
+                    break
+                if peak > max(budget, _LESS * lowest) and not thorough:
                     break
                 lowest = min(lowest, peak)
             found.sort(key=lambda f: (max(f[0].live.peak, budget), f[0].cost))
