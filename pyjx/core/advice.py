@@ -126,7 +126,7 @@ _OTHER_NAMES = {
     "dim": "axis", "dims": "axis", "axes": "axis", "axis": "dimension", "size": "shape",
     "low": "minval", "high": "maxval", "seed": "key", "rng": "key", "input": "x", "other": "y",
     "decimals": "ndigits", "initial": "init", "initializer": "init", "n": "length",
-    "len": "length", "steps": "num",
+    "len": "length", "steps": "num", "check_rep": "check_vma",
 }
 _HASHABLE = {
     "list": "a tuple", "set": "a frozenset", "bytearray": "bytes",
@@ -233,7 +233,9 @@ def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     inner = re.search(r"unhashable type: '(?:\w+\.)*(\w+)'", found.string)
     held = ""
     kind = kind.rpartition(".")[2]
-    if inner and inner[1] != kind:  # by what has a hash of its elements'
+    if "rray" not in kind and re.search(r"\b[Aa]rray\(", value):
+        held, kind = "It holds arrays. ", "Array"
+    elif inner and inner[1] != kind:  # by what has a hash of its elements'
         held, kind = f"It holds a value of type {inner[1]}. ", inner[1]
     return (f"{said}{shortened_text(without_addresses(value))}.\n{_called(last, value)}{held}"
             f"{_without_object(last) or hashable(kind)}")

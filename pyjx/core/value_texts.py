@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Set, ValuesView
 from enum import Enum
 from functools import partial
 from itertools import islice
@@ -91,6 +91,12 @@ def cure(x: Any) -> str:
     """
     if isinstance(x, (list, tuple)):
         return "Make an array of it by jnp.asarray."
+    if type(x) is range:
+        return f"Make an array of it: jnp.a{x!r}."
+    if isinstance(x, (Set, ValuesView)):
+        return "Make an array of it: jnp.asarray(list(x))."
+    if isinstance(x, Iterator):
+        return "It is an iterator: give what it goes through, an array or a tuple of arrays."
     if said := without_numbers(x):
         return said
     scope, made = "he function may take it from the enclosing scope, as a closure.", as_pytree(x)

@@ -78,16 +78,17 @@ def callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bo
     >>> seen
     [4.0]
     """
-    if callback is None:
+    if callback is None and not args:
         return functools.partial(_callback, ordered=ordered, partitioned=partitioned, **kwargs)
     return _callback(callback, *args, ordered=ordered, partitioned=partitioned, **kwargs)
 
 
 @guard
-def _callback(callback: Callable[..., Any], *args: Any, ordered: bool, partitioned: bool,
+def _callback(callback: Callable[..., Any] | None, *args: Any, ordered: bool, partitioned: bool,
               **kwargs: Any) -> None:
     if not callable(callback):
-        raise TypeError(f"first argument to jax.debug.callback must be callable, got {callback!r}.")
+        raise TypeError(f"first argument to jax.debug.callback must be callable, got {callback!r}. "
+                        "Give the function itself, as in jax.debug.callback(print, x).")
     arrays: list[Any] = []
     parted = Parted((args, kwargs), _is_value, arrays)
     call_for_debugging(_PartedCallback(callback, parted), arrays, ordered, partitioned)

@@ -362,15 +362,16 @@ class _Mapped(Record):
 
     def _raise_too_long(self, what: str, spec: PartitionSpec, aval: ShapedArray | AbstractRef,
                         where: str, kind: str) -> NoReturn:
-        hint = "" if aval.ndim else (
-            f"\n\nA scalar {kind} needs the {what} entry of `P()`. One that is not the same on all "
-            "devices needs an axis, such as x[None], along which the devices' values lie side by "
-            "side.")
+        varies = kind == "output" and aval.place.mat.varying
+        cure = "Make the spec shorter." if aval.ndim else (
+            f"A scalar {kind} that is not the same on all devices needs an axis, such as x[None], "
+            "along which the devices' values lie side by side, or a sum by psum and `P()`."
+            if varies else f"A scalar {kind} needs the {what} entry of `P()`.")
         raise ValueError(f"shard_map applied to the function '{name_of(self.fun)}' was given an "
                          f"{what} entry which is too long to be compatible with the corresponding "
                          f"{kind} value:\n\n{what} is {spec} which has length {len(spec)}, but "
                          f"{where} has shape {aval.str_short()}, which has rank {aval.ndim} (and "
-                         f"{aval.ndim} < {len(spec)}). Make the spec shorter.{hint}")
+                         f"{aval.ndim} < {len(spec)}). {cure}")
 
     def _raise_varying(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec,
                        varying: frozenset[Any], where: str) -> NoReturn:
