@@ -613,8 +613,7 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     ("itself, as in jax.debug.callback(print, x)", lambda: jax.debug.callback(None, V)),
     ("jnp.arange(0, 5)! closure", lambda: lax.map(abs, range(5))),
     ("array of it: jnp.arange(0, 4)! closure", lambda: jax.vmap(lambda i: V[i])(range(4))),
-    ("It is an iterator: give what it goes! closure", lambda: lax.scan(
-        lambda c, x: (c, x), 0.0, zip(X, X, strict=True))),
+    ("array of it: jnp.asarray(list(x))! closure", lambda: lax.map(abs, {1.0, 2.0})),
     ("steps give jnp.arange(5)! length=", lambda: lax.map(abs, 5)),
     ("jax.random.fold_in", lambda: KEY + 1), ("x.astype(int)", lambda: V & 1),
     (f"{AUX}! static", lambda: jax.hessian(lambda x: float(x))(3.0)),

@@ -233,12 +233,10 @@ def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     inner = re.search(r"unhashable type: '(?:\w+\.)*(\w+)'", found.string)
     held = ""
     kind = kind.rpartition(".")[2]
-    if "rray" not in kind and re.search(r"\b[Aa]rray\(", value):
-        held, kind = "It holds arrays. ", "Array"
-    elif inner and inner[1] != kind:  # by what has a hash of its elements'
+    if inner and inner[1] != kind:  # by what has a hash of its elements'
         held, kind = f"It holds a value of type {inner[1]}. ", inner[1]
     return (f"{said}{shortened_text(without_addresses(value))}.\n{_called(last, value)}{held}"
-            f"{_without_object(last) or hashable(kind)}")
+            f"{_without_object(last) or hashable(kind, value)}")
 
 
 def _as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -386,13 +384,15 @@ _TRACED = {
     "BatchTracer": "It is mapped by vmap: let in_axes be None for it"}
 
 
-def hashable(kind: str) -> str:
-    """What may be static in the place of an object of this type, which cannot be hashed."""
+def hashable(kind: str, value: str) -> str:
+    """What may be static in the place of an object of this type and text, which has no hash."""
     left_out = "leave this one out of static_argnums and static_argnames."
     if kind.endswith("Tracer"):
         return f"{_TRACED.get(kind, _TRACED_BY_OTHERS)}, or {left_out}"
     if "Array" in kind or "ndarray" in kind:
         return f"Arrays are no static arguments: give int(x) of a number, or {left_out}"
+    if re.search(r"\b[Aa]rray\(", value):
+        return f"It holds arrays, which are no static arguments: {left_out}"
     other = _HASHABLE.get(kind, "one of a class with __hash__ and __eq__ (a frozen dataclass)")
     return f"Static arguments are compared from call to call: give {other} in the place of it."
 

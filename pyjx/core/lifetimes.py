@@ -130,6 +130,11 @@ def machine_of(platform: str) -> Machine:
     return MACHINES.get(platform, _OTHER)
 
 
+def read_in(jaxpr: Jaxpr) -> set[Atom]:
+    """The values that a program reads or gives: others are no arguments of what is compiled."""
+    return {v for eqn in jaxpr.eqns for v in eqn.invars}.union(jaxpr.outvars)
+
+
 class Liveness:
     """When the values of a program are in memory.
 
@@ -138,7 +143,7 @@ class Liveness:
       size: the bytes of each value that is in memory.
       first, last: the equations that make and last read it, by their numbers.
       live: the bytes of temporaries while each equation runs, with what programs in it need.
-      fixed: the bytes of arguments and results.
+      fixed: the bytes of results, and of arguments that are read.
       inside: what programs in an equation need, by its number.
       time: how long the program takes, where the machine has another memory; as `Machine.wait`.
     """
@@ -188,7 +193,8 @@ class Liveness:
         own = [self._sizes(aval) for aval in jaxpr.out_avals]
         donated = (*donated, *[False] * (len(jaxpr.invars) - len(donated)))
         shared = taken_over(jaxpr.in_avals, jaxpr.out_avals, donated) if any(donated) else {}
-        return (sum([self._sizes(v.aval) for v in jaxpr.all_invars]) + sum(own)
+        read = read_in(jaxpr)
+        return (sum([self._sizes(v.aval) for v in jaxpr.all_invars if v in read]) + sum(own)
                 - sum([own[k] for k in shared.values()]))
 
     def _find(self, jaxpr: Jaxpr, results: dict[Atom, None], loop: bool) -> None:

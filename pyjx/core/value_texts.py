@@ -88,6 +88,8 @@ def cure(x: Any) -> str:
 
     >>> cure([1, 2])
     'Make an array of it by jnp.asarray.'
+    >>> cure(zip([1], [2]))
+    'It is an iterator: give what it goes through, an array or a tuple of arrays.'
     """
     if isinstance(x, (list, tuple)):
         return "Make an array of it by jnp.asarray."

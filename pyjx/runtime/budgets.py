@@ -40,10 +40,12 @@ _NOTHING = (" Nothing was found to give up. For what is differentiated later, pu
             "the derivative: jax.grad(f, memory_budget=...). A branch of cond or switch is "
             "cut where its derivative is in it; else put jax.checkpoint around its parts.")
 # Beyond so much above the budget an estimate is believed without compiling.
-_SURELY = 1.25
+_SURELY = 2.0
 # A program that needs less than this part of its budget is tried to do less again.
 _WELL = 0.8
-_TRIES = 5
+_TRIES = 7
+# How much more an estimate is taken to be wrong by where a leaner program needed no less.
+_MORE = 1.25
 # Operations wait where that needs so much less: estimates are not exact enough to tell finer.
 _CLEARLY = 0.9
 # XLA's CPU compiler puts operations in an order in which many may run at a time, for which all that
@@ -132,6 +134,7 @@ class Fitter:
       scale: what the estimates are to be multiplied by.
       known: whether the last program was found by another process.
       in_order: whether XLA is to keep to the order of operations.
+      as_it_is: whether nothing is to be done again, whatever the estimate.
     """
 
     def __init__(self, budget: float) -> None:
@@ -141,7 +144,7 @@ class Fitter:
         self._prepared: tuple[Liveness, ClosedJaxpr, Jaxpr, Search] | None = None
         self._entry: cache.Entry | None = None
         self.scale = 1.0
-        self.known = self.in_order = False
+        self.known = self.in_order = self.as_it_is = False
 
     def forget(self) -> None:
         """Free what is kept to find other programs sooner."""
@@ -182,7 +185,7 @@ class Fitter:
         # What arguments and results need is known.
         fixed = min(before.fixed, budget * n_devices)
         room = fixed + (budget * n_devices - fixed) / self.scale
-        if before.peak <= room:
+        if before.peak <= room or self.as_it_is:
             return Fit(closed, budget, before, before, None, machine.sizes, n_devices, self,
                        self.scale, room)
         plan = None
@@ -252,7 +255,10 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
             break
         fit = source.fit
         if fit.plan in known:  # nothing needs less, or is worth more
-            break
+            if best is not None or fitter.known:
+                break
+            fitter.scale, source = _MORE * fitter.scale, None
+            continue
         known.append(fit.plan)
         executable, peak = _in_some_order(source, closed, name, options, placement, budget)
         fits = peak is None or peak <= budget
@@ -261,7 +267,8 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
         if peak is None or (fits and (not fit.work or peak > _WELL * budget or fitter.known
                                       or fit.after.peak < _WELL * fit.room)):  # as it costs less
             break
-        if not fits and (least is None or peak < least[0]):
+        helped = not fits and (least is None or peak < least[0])
+        if helped:
             least = peak, fit
         if not fits and fit.after.peak > fit.room:  # nothing was found that needs less
             break
@@ -270,7 +277,14 @@ def compiled_within(budget: int, closed: ClosedJaxpr, name: str, options: Any,
             continue
         fixed = fit.after.fixed
         wrong = 1.02 * max(peak * fit.n_devices - fixed, 1) / max(fit.after.peak - fixed, 1)
-        fitter.scale, source = wrong if fits else max(wrong, 1.06 * fitter.scale), None
+        tighter = (1.06 if helped else _MORE) * fitter.scale
+        fitter.scale, source = wrong if fits else max(wrong, tighter), None
+    if best is None and None not in known:  # where XLA computes again what it fuses by itself
+        fitter.as_it_is = True
+        source = lower_closed(closed, name, placement=placement, fitted=fitter, **how)
+        executable, peak = _in_some_order(source, closed, name, options, placement, budget)
+        if peak is not None and peak <= budget:
+            best = source, executable
     fitter.forget()
     if best is None:
         assert least is not None

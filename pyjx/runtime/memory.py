@@ -9,7 +9,7 @@ from typing import Any
 from pyjx import configuration, jaxlib_api
 from pyjx.core.frames import shown_path, user_line
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
-from pyjx.core.lifetimes import Liveness, Sizes
+from pyjx.core.lifetimes import Liveness, Sizes, read_in
 from pyjx.core.records import Record
 from pyjx.core.value_texts import size_text
 
@@ -94,10 +94,10 @@ def table_of(held: Sequence[LiveArray]) -> str:
 
 def largest(jaxpr: Jaxpr, live: Liveness, sizes: Sizes, most: int = 5) -> list[LiveArray]:
     """The largest arrays at a program's peak: its arguments and results, and what is alive then."""
-    names = jaxpr.debug_info.arg_names or ()
+    names, read = jaxpr.debug_info.arg_names or (), read_in(jaxpr)
     found = [LiveArray(sizes(v.aval), v.aval.str_short(short_dtypes=True),
                   names[i] if i < len(names) else f"argument {i}", "")
-             for i, v in enumerate(jaxpr.invars)]
+             for i, v in enumerate(jaxpr.invars) if v in read]
     made = {v: e for e in jaxpr.eqns for v in e.outvars}
     found += [_live_array(v, made[v], sizes) for v in dict.fromkeys(jaxpr.outvars) if v in made]
     found += list(_alive(live, sizes))
