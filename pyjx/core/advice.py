@@ -248,9 +248,10 @@ def _as_narrow(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     """What holds an integer that a dtype does not: the narrowest dtype of as many bits or more."""
     number, own, text = int(found[1]), np.iinfo(found[2]), found.string.removesuffix(".")
     flag = " with jax.config.update('jax_enable_x64', True)" * (not configuration.enable_x64.value)
-    kinds = [np.iinfo(kind) for kind in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")]
-    held = next((x for x in kinds if x.bits >= own.bits and x.min <= number <= x.max), None)
     asked = getattr(exc, "is_of_asked_dtype", False)
+    kinds = [np.iinfo(kind) for kind in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")
+             if asked or kind[0] == "i" or not own.min]  # signed ones may stand beside it
+    held = next((x for x in kinds if x.bits >= own.bits and x.min <= number <= x.max), None)
     if held and held.dtype == np.int64 and flag and not asked:
         return f"{text}. Integers have 64 bits{flag}; floats are larger without."
     other = f"jnp.{held.dtype}{flag * (held.bits == 64)} or " if held else ""

@@ -358,8 +358,9 @@ def _loop(eqn: JaxprEqn, held: Any, head: Operands, given: list[Keys | None]) ->
         except KeyReuseError as error:
             if not run and times is not None:
                 raise
-            raise KeyReuseError(f"{name} body function leads to key reuse when repeatedly "
-                                f"executed: {_said(error)}") from None
+            raise KeyReuseError(
+                f"{name} body function leads to key reuse when repeatedly executed: "
+                f"{_said(error).removesuffix(CURE)}{_OF_LOOPS}") from None
     return [*given[first:end], *[_fresh(v.aval) for v in eqn.outvars[n:]]]
 
 
@@ -395,6 +396,8 @@ def _results(eqn: JaxprEqn, operands: Operands) -> Results:
 
 
 CURE = "Make a new key for each use: key, subkey = jax.random.split(key)."
+_OF_LOOPS = (" Make one for each iteration: jax.random.fold_in(key, i), or scan over "
+             "jax.random.split(key, n), or carry it: key, subkey = jax.random.split(key).")
 
 
 def _said(error: KeyReuseError) -> str:
@@ -416,7 +419,7 @@ def jaxpr_signature(jaxpr: Jaxpr) -> KeyReuseSignature:
                 outs = _results(eqn, operands)
             except KeyReuseError as error:
                 said, place = _said(error), summarize(eqn.source_info)
-                if CURE not in said:
+                if CURE not in said and _OF_LOOPS not in said:
                     again = f" It is used again at {place}." if place != "unknown" else ""
                     said += f"{again} {CURE}"
                 raise KeyReuseError(said) from None

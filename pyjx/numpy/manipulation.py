@@ -194,9 +194,9 @@ def permuted(a: ArrayLike, permutation: tuple[int, ...]) -> Any:
     return transpose_p.bind(a, permutation=permutation)
 
 
-def _in_order(a: Any = None, axes: object = None) -> Any:
+def _in_order(a: Any = None, axes: object = None, *rest: Any) -> Any:
     """`a`, where it is an array whose axes are in this order already."""
-    if type(a) is ArrayImpl:
+    if type(a) is ArrayImpl and not rest:
         old = all_axes(a.ndim)
         return a if _same_ints(old[::-1] if axes is None else axes, old) else None
     return None

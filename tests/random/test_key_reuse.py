@@ -148,6 +148,7 @@ def test_a_loop_that_uses_its_key_again_has_a_cure():
     with pytest.raises(KeyReuseError, match="when repeatedly executed") as caught:
         jax.lax.scan(lambda k, _: (k, normal(k)), jax.random.key(0), jnp.arange(3))
     assert "jax.random.split(key)" in str(caught.value) and "unknown" not in str(caught.value)
+    assert "jax.random.fold_in(key, i)" in str(caught.value)
 
 
 def test_results_are_those_without_the_flag():
