@@ -614,7 +614,7 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     ("jnp.arange(0, 5)! closure", lambda: lax.map(abs, range(5))),
     ("array of it: jnp.arange(0, 4)! closure", lambda: jax.vmap(lambda i: V[i])(range(4))),
     ("array of it: jnp.asarray(list(x))! closure", lambda: lax.map(abs, {1.0, 2.0})),
-    ("steps give jnp.arange(5)! length=", lambda: lax.map(abs, 5)),
+    ("jnp.arange(5), or to lax.scan None", lambda: lax.map(abs, 5)),
     ("transpose() takes from 1 to 2 positional", lambda: jnp.transpose(X, 1, 0)),
     ("jax.random.fold_in", lambda: KEY + 1), ("x.astype(int)", lambda: V & 1),
     (f"{AUX}! static", lambda: jax.hessian(lambda x: float(x))(3.0)),

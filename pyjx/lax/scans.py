@@ -163,7 +163,7 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
                "jnp.array(xs)." if kind in (list, tuple) and len(scalars) == len(xs) else
                "What all iterations share is in the carry, or f takes it from the enclosing scope."
                if steps is None else
-               f"For so many steps give jnp.arange({steps})."))
+               f"For that many give jnp.arange({steps}), or to lax.scan None, length={steps}."))
     sizes = {i: a.shape[0] for i, a in enumerate(avals) if not a.is_high}
     if length is not None:
         length = concrete_or_error(
