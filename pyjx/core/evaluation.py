@@ -125,6 +125,11 @@ def holders_in(jaxpr: Jaxpr) -> tuple[JaxprEqn, ...]:
     return tuple([e for e in jaxpr.eqns if e.params and holds_jaxprs(e)])
 
 
+def read_in(jaxpr: Jaxpr) -> set[Atom]:
+    """The values that a program reads or gives."""
+    return {v for eqn in jaxpr.eqns for v in eqn.invars}.union(jaxpr.outvars)
+
+
 def all_eqns(jaxpr: Jaxpr | ClosedJaxpr) -> Iterator[JaxprEqn]:
     """The equations of a program, each before those of the programs that it holds."""
     for eqn in jaxpr.eqns:

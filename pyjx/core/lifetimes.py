@@ -21,7 +21,7 @@ import numpy as np
 
 from pyjx.core.arithmetic import reduction
 from pyjx.core.avals import nbytes, taken_over
-from pyjx.core.evaluation import holds_jaxprs, jaxprs_of, variables
+from pyjx.core.evaluation import holds_jaxprs, jaxprs_of, read_in, variables
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.places import Space
 from pyjx.core.primitive import CHEAP, Primitive
@@ -128,11 +128,6 @@ _OTHER = Machine(fuses_dear=True)
 
 def machine_of(platform: str) -> Machine:
     return MACHINES.get(platform, _OTHER)
-
-
-def read_in(jaxpr: Jaxpr) -> set[Atom]:
-    """The values that a program reads or gives: others are no arguments of what is compiled."""
-    return {v for eqn in jaxpr.eqns for v in eqn.invars}.union(jaxpr.outvars)
 
 
 class Liveness:

@@ -19,7 +19,7 @@ from pyjx import configuration
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.effects import Effect
-from pyjx.core.evaluation import bind_eqn, literal_value
+from pyjx.core.evaluation import bind_eqn, literal_value, read_in
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, Var
 from pyjx.core.name_stack import thread_state
 from pyjx.core.places import Space
@@ -363,7 +363,7 @@ def _run(*operands: Any, jaxpr: ClosedJaxpr, enforce: bool, strict_in: bool, str
          exclude_mask: tuple[bool, ...]) -> list[Any]:
     """Run a program; before each operation stands a barrier for the values that are still used."""
     program = jaxpr.jaxpr
-    used = {v for eqn in program.eqns for v in eqn.invars} | set(program.outvars)
+    used = read_in(program)
     given = zip((*program.constvars, *program.invars), (*jaxpr.consts, *operands), strict=True)
     env = {v: x for v, x in given if v in used}
     excluded = {v for v, out in zip(program.invars, exclude_mask, strict=True) if out}

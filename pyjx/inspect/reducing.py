@@ -24,7 +24,7 @@ import pyjx as jax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.effects import join_effects
-from pyjx.core.evaluation import all_eqns, bind_eqn, jaxpr_as_fun, map_jaxprs, walk
+from pyjx.core.evaluation import all_eqns, bind_eqn, jaxpr_as_fun, map_jaxprs, read_in, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
@@ -468,7 +468,7 @@ def _crossing(eqns: Sequence[JaxprEqn], at: int, outvars: Sequence[Any]) -> list
 def _without_unread(closed: ClosedJaxpr, args: Sequence[Any]) -> tuple[ClosedJaxpr, list[Any]]:
     """The program without inputs that nothing reads."""
     jaxpr = closed.jaxpr
-    read = {v for e in jaxpr.eqns for v in e.invars} | set(jaxpr.outvars)
+    read = read_in(jaxpr)
     kept = [(v, x) for v, x in zip(jaxpr.invars, args, strict=True) if v in read]
     return ClosedJaxpr(jaxpr.replace(invars=[v for v, _ in kept]), []), [x for _, x in kept]
 

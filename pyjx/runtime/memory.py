@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyjx import configuration, jaxlib_api
+from pyjx.core.evaluation import read_in
 from pyjx.core.frames import shown_path, user_line
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
-from pyjx.core.lifetimes import Liveness, Sizes, read_in
+from pyjx.core.lifetimes import Liveness, Sizes
 from pyjx.core.records import Record
 from pyjx.core.value_texts import size_text
 
