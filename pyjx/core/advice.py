@@ -1,28 +1,22 @@
-"""Advice on calls that Python or C++, who know the words of the call alone, refuse, and on words of
-messages that were meant by others. Loaded as the first error is completed."""
+"""Advice on calls that Python or C++ refuse, who know the words of the call alone, and the table of
+what completes which error. Loaded as the first one is completed."""
 
 from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import errno
-import math
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from inspect import signature, unwrap
-from itertools import islice
-from opcode import opname
-from operator import attrgetter
-from types import FrameType, FunctionType, ModuleType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
 import numpy as np
 
 from pyjx import configuration
-from pyjx.core import call_code, dtypes
+from pyjx.core import cures, dtypes, misspelt
 from pyjx.core.call_code import (
     UNKNOWN,
     arguments_at,
@@ -43,7 +37,7 @@ from pyjx.core.value_texts import (
     shortened_text,
     without_addresses,
 )
-from pyjx.errors import ConcretizationTypeError, Said, told_otherwise
+from pyjx.errors import ConcretizationTypeError
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.not_yet import hint
 from pyjx.tree_util import keystr, of_each_leaf, tree_flatten_with_path, tree_map, tree_structure
@@ -96,8 +90,6 @@ def _fits(kind: str, annotation: str) -> bool:
 # -- what completes which error --------------------------------------------------------------------
 
 
-_UNEXPECTED = re.compile(
-    r"^(?:.*?(\w+)?\.)?([^.]+)\(\) got an unexpected keyword argument '(\w+)'$")
 _UNHASHABLE = re.compile("^(Non-hashable static arguments are not supported. An error occurred "
                          "while trying to hash an object of type <class '(.+?)'>, )(.*?)"
                          r"\.? The error was:", re.DOTALL)
@@ -118,16 +110,8 @@ _CALLS = {
     **dict.fromkeys(["tree_flatten", "tree_leaves", "tree_structure"], "is_leaf(node)"),
     "custom_linear_solve": "matvec(x) and solve(matvec, b)", "tree_map_with_path": "f(path, leaf)",
 }
-_DTYPE = re.compile(r"^data type '(\w+)' not understood")
 _NARROW = re.compile(r"(-?\d+)[^\d]* (?:too large to convert to|out of bounds for|does not fit) "
                      r"(u?int(?:8|16|32|64))\.?$")
-# What other libraries, or other functions of these, call an argument.
-_OTHER_NAMES = {
-    "dim": "axis", "dims": "axis", "axes": "axis", "axis": "dimension", "size": "shape",
-    "low": "minval", "high": "maxval", "seed": "key", "rng": "key", "input": "x", "other": "y",
-    "decimals": "ndigits", "initial": "init", "initializer": "init", "n": "length",
-    "len": "length", "steps": "num", "check_rep": "check_vma",
-}
 _HASHABLE = {
     "list": "a tuple", "set": "a frozenset", "bytearray": "bytes",
     "dict": "a frozen dataclass, or tuple(sorted(d.items())) of values with a hash"}
@@ -216,7 +200,7 @@ def note_body(exc: Exception) -> None:
     given = [f"{p}={in_short(known[p])}" for p in names]
     note = f"{name} calls {body.f_code.co_name} as {_CALLS[name]}, here with {', '.join(given)}."
     x = known[names[-1]]
-    if name != "fori_loop" and type(x) is list and "list" in str(exc) and _are_alike(x):
+    if name != "fori_loop" and type(x) is list and "list" in str(exc) and cures.are_alike(x):
         note += (" Not a list is scanned, but each of its arrays: stack them, "
                  "xs = jax.tree.map(lambda *x: jnp.stack(x), *xs).")
     if note not in getattr(exc, "__notes__", ()):
@@ -239,11 +223,6 @@ def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str
             f"{_without_object(last) or hashable(kind, value)}")
 
 
-def _as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    close = difflib.get_close_matches(found[1], [d.name for d in dtypes.all_dtypes], 1)
-    return f"{found.string}. Did you mean '{close[0]}'?" if close else None
-
-
 def _as_narrow(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
     """What holds an integer that a dtype does not: the narrowest dtype of as many bits or more."""
     number, own, text = int(found[1]), np.iinfo(found[2]), found.string.removesuffix(".")
@@ -263,12 +242,6 @@ def _as_unsorted(exc: Exception, found: re.Match[str], last: TracebackType) -> s
     keys = f" {shortened(list(unsorted))}" if unsorted else ""
     return (f"{found.string} The keys of a dictionary are sorted to order its leaves, and these"
             f"{keys} cannot be ({exc.__cause__}). Let all be of one type, such as str.")
-
-
-_WORD = re.compile("['\"]([\\w.-]+)['\"]")
-_NAMED = re.compile(r" are ((?:\w+, )+\w+)")
-_LISTED = re.compile(f"[\\[({{]{_WORD.pattern}(?!}})|"
-                     f"{_WORD.pattern},? ?(?:or|and)? ?{_WORD.pattern}")
 
 
 def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -334,49 +307,6 @@ def _static(value: Any) -> Any:
     return state.get("static_argnames") if isinstance(state, dict) else None
 
 
-def _as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    """Which word of those that a message of the library's lists was meant by one that the user
-    gave."""
-    if not is_internal(last.tb_frame.f_code.co_filename):
-        return None
-    own, given = list[str](), dict[str, None]()  # `own`: keywords, and names of options
-    parts = list[str]()  # of texts that the user gave, such as the subscripts of einsum
-    text = found.string[:4000]  # some show whole programs, whose words would be compared for long
-    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
-        code, known = frame.f_code, frame.f_locals
-        if not is_internal(code.co_filename):
-            own, given = [], {}
-            continue
-        if not given:
-            n = code.co_argcount + code.co_kwonlyargcount + (code.co_flags >> 2 & 1) + (
-                code.co_flags >> 3 & 1)  # with *args and **kwargs
-            values = list(map(known.get, code.co_varnames[:n]))
-            own = [word for x in values if isinstance(x, dict) for word in _strings(x)]
-            parts = [word for x in values for y in _strings(x) if not y.isidentifier()
-                     for word in re.findall(r"\w+", y)]
-            given = dict.fromkeys(own)
-        given = {**given, **dict.fromkeys([y for x in list(known.values()) for y in _strings(x)])}
-    # No types, calls, paths in trees, nor keys of dictionaries.
-    text = re.sub(r"<class '[^']*'>|\b[A-Z]\w*\([^()]*\)|(?<=[\w\])])\['[^']*'\]|'[^']*': |"
-                  r"\b(?:keys?|tree)\b:?\s*[\[({][^\])}]*", "", text)
-    words = [word for group in _LISTED.findall(text) for word in group if word]
-    words += [word for names in _NAMED.findall(text) for word in names.split(", ")]
-    listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]] if word not in own}
-    for word in given:
-        if (word in own or word not in words) and re.search(rf"\b{re.escape(word)}\b", text):
-            listed.pop(word.lower(), None)
-            close = difflib.get_close_matches(word.lower(), listed, 1, 0.7)
-            if close and "Did you mean" not in text and listed[close[0]] not in parts:
-                end = "" if text.endswith(".") else "."
-                return f"{found.string}{end} Did you mean {listed[close[0]]!r}?"
-    return None
-
-
-def _strings(x: Any) -> list[str]:
-    return [y for y in islice(x if isinstance(x, (list, tuple, dict)) else (x,), 8)
-            if isinstance(y, str) and 2 < len(y) < 40]
-
-
 _TRACED_BY_OTHERS = (
     "It is traced by a function around this call: let it be static there, too, if that is jit")
 _TRACED = {
@@ -398,49 +328,6 @@ def hashable(kind: str, value: str) -> str:
     return f"Static arguments are compared from call to call: give {other} in the place of it."
 
 
-def _as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    """Which keyword was meant where a function, of a class if that is named, got one that it does
-    not take."""
-    owner, name, given = found.groups()
-    if not _is_ours(last):
-        return None
-    known: dict[str, bool] = {}  # whether it may be given by its name
-    for fun in islice(_functions(owner, name, last), 3):
-        known.update({
-            "*" * (p.kind is p.VAR_POSITIONAL) + p.name: p.kind in (
-                p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-            for p in signature(fun).parameters.values()
-            if p.kind is not p.VAR_KEYWORD and p.name != "self"})
-    named = [p for p, by_name in known.items() if by_name]
-    other = _OTHER_NAMES.get(given)
-    close = [other] if other in named else difflib.get_close_matches(given, named, 1, 0.7)
-    if close:
-        return f"{found.string}. Did you mean '{close[0]}'?"
-    return f"{found.string}. The arguments are {', '.join(known)}." if known else None
-
-
-def _functions(owner: str | None, name: str, last: TracebackType) -> Iterator[FunctionType]:
-    """Those that a frame may have called by this name: its own, else this package's."""
-    frame = last.tb_frame
-    called = {"": value_called(last.tb_frame, last.tb_lasti)[1]}
-    own = next(_named(owner, name, {**called, **frame.f_globals, **frame.f_locals}), None)
-    if own is not None:
-        yield own
-        return
-    for module, value in list(sys.modules.items()):
-        if module.startswith("pyjx."):
-            yield from _named(owner, name, {"": vars(value).get(owner or name)})
-
-
-def _named(owner: str | None, name: str, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
-    for value in list(scope.values()):
-        if owner is not None and getattr(value, "__name__", None) == owner:
-            value = getattr(value, name, None)
-        for fun in (value, getattr(value, "fun", None), getattr(value, "__wrapped__", None)):
-            if isinstance(fun, FunctionType) and fun.__name__ == name:
-                yield fun
-
-
 def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
     """The dictionaries in a tree whose keys cannot be sorted."""
     if type(x) is dict:
@@ -451,15 +338,6 @@ def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
     if depth < 6 and type(x) in (dict, list, tuple):
         for y in list(x.values() if type(x) is dict else x)[:64]:
             yield from _unsorted(y, depth + 1)
-
-
-def _is_ours(last: TracebackType) -> bool:
-    """Whether a call that failed is one of this package's, or of what begins with its name."""
-    if is_internal(last.tb_frame.f_code.co_filename):
-        return True
-    value = callee(last.tb_frame, last.tb_lasti)[1]
-    place = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
-    return str(place).partition(".")[0] in ("pyjx", "jax", "jaxlib")
 
 
 def _calls_users(last: TracebackType) -> bool:
@@ -563,130 +441,6 @@ def _as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> st
     return None
 
 
-_FOR_ARRAYS: dict[Any, str] = {
-    max: "jnp.maximum or jnp.max", min: "jnp.minimum or jnp.min", sorted: "jnp.sort",
-    any: "jnp.any", all: "jnp.all",
-    **{f: f"jnp.{name}" for name, f in vars(math).items()  # math.remainder is another one
-       if hasattr(np, name) and callable(f) and name != "remainder"}}
-
-
-def _as_asked(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
-    """What serves in the place of the user's instruction, or of the function of Python's or another
-    package's, that has asked for a value which is traced."""
-    users = [tb for tb in tracebacks_of(exc) if not is_internal(tb.tb_frame.f_code.co_filename)
-             and not is_of_foundation(tb.tb_frame.f_code.co_filename)]
-    cure = _in_place(users[-1], exc.said) if users and exc.said else None
-    if cure is _SHOWN:
-        return told_otherwise(exc, what=exc.said.what.partition("\n")[0], cure=cure)
-    return None if cure is None else told_otherwise(exc, cure=cure)
-
-
-_SHOWN = ("While the function is traced, the array has no value. Print it as the program runs by "
-          "jax.debug.print('{x}', x=x).")
-_WRITTEN = "{} that is traced: make this one by jax.numpy, and write x = x.at[i].set(value)."
-_OF_NUMPY = _WRITTEN.format("NumPy's arrays hold no value")
-
-
-def _in_place(tb: TracebackType, said: Said) -> str | None:
-    """What serves in the place of what failed; None where nothing else is known."""
-    frame, at, code = tb.tb_frame, tb.tb_lasti, tb.tb_frame.f_code.co_code
-    operation, before = opname[code[at]], opname[code[max(at - 2, 0)]]
-    if operation in ("STORE_SUBSCR", "STORE_SLICE"):
-        return _WRITTEN.format("Lists take no index") if said.known else _OF_NUMPY
-    if operation == "BINARY_OP" and code[at + 1] == 6:  # `"%.2f" % x`
-        return _SHOWN
-    if operation == "BINARY_SLICE" or before == "BUILD_SLICE":
-        return "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size)."
-    if operation == "BINARY_SUBSCR":
-        return _chosen(call_code.indexed_at(tb))
-    if operation == "CONTAINS_OP":
-        return _PYTHONS.format("in", "jnp.any(x == y) or jnp.isin")
-    outside = list(call_code.around(tb))
-    if any([name == "LOAD_ASSERTION_ERROR" for name, _ in outside]):
-        return _ASSERTED.format("assert", "x")
-    if operation.startswith("POP_JUMP") and call_code.only_raises(tb):
-        return _ASSERTED.format("raise", "~x" if operation.endswith("FALSE") else "x")
-    name, called = ("", None) if operation[:4] not in ("CALL", "CACH") else value_called(frame, at)
-    if called in (int, float, bool, complex) and any(
-            [name.startswith("FORMAT_") or function is print for name, function in outside]):
-        return _SHOWN
-    if called is range:
-        return "To loop a traced number of times use lax.fori_loop or lax.while_loop."
-    if name.rpartition(".")[2] in _OF_FILES:
-        return "Save what the traced function returns."
-    other = _FOR_ARRAYS.get(called) if type(called) is type(max) else None
-    if other and not (arguments_at(frame, at) or ((), {}))[1]:  # such as a key, which others lack
-        return _PYTHONS.format(name, other)
-    return "" if said.known else _of_package(tb)
-
-
-_ASSERTED = ("To check a traced value as the program runs, in the place of `{}`: "
-             "checkify.check({}, 'message'), and call err, out = checkify.checkify(f)(...); "
-             "err.throw(), by jax.experimental.checkify.")
-_OF_ARRAYS = "To index numbers or arrays of one shape, make them an array: jnp.asarray(x)[i]; "
-_OF_FUNCTIONS = "lax.switch chooses between functions."
-_OF_TREES = ("trees of one structure are one of arrays by xs = jax.tree.map(lambda *x: "
-             "jnp.stack(x), *xs): index these, jax.tree.map(lambda x: x[i], xs)")
-_OF_OTHERS = ("These have different structures or shapes. Choose between functions of them: "
-              "lax.switch(i, [lambda x=x: f(x) for x in xs]), where f gives one shape; or pad "
-              "them to one.")
-
-
-def _chosen(xs: Any) -> str:
-    """What serves in the place of an index that is traced."""
-    if type(xs) not in (list, tuple) or any([isinstance(x, str) for x in xs]):
-        return _OF_ARRAYS + f"{_OF_TREES}; " * (xs is UNKNOWN) + _OF_FUNCTIONS
-    if all(map(callable, xs)):
-        return f"{_OF_FUNCTIONS[:-1]}: lax.switch(i, functions, *operands)."
-    if not _are_alike(xs):
-        return _OF_OTHERS
-    return (f"T{_OF_TREES[1:]}." if tree_structure(xs[0]).num_nodes > 1 else
-            _OF_ARRAYS + _OF_FUNCTIONS)
-
-
-def _are_alike(xs: Sequence[Any]) -> bool:
-    """Whether these have one structure and the same shapes, so that they can be stacked."""
-    flat = [(tree, [np.shape(x) for _, x in leaves])
-            for leaves, tree in map(tree_flatten_with_path, xs)]
-    return all([x == flat[0] for x in flat])
-
-
-_PYTHONS = "Python's `{}` asks for the value: use {}."
-_OF_FILES = ("dump", "dumps", "save", "savetxt", "savez", "savez_compressed", "tofile")
-
-
-def _of_package(tb: TracebackType) -> str | None:
-    """What serves in the place of a function of NumPy's or SciPy's."""
-    names, value = callee(tb.tb_frame, tb.tb_lasti)
-    owner = ""
-    for name in names[1:]:
-        owner = value.__name__ if isinstance(value, ModuleType) else owner
-        value = getattr(value, name, None)
-    owner = "numpy" if isinstance(value, np.ufunc) and not owner else (
-        owner or str(getattr(value, "__module__", "")))
-    if not owner.startswith(("numpy", "scipy")):
-        return None
-    if owner.startswith("numpy.random"):
-        return "NumPy draws once, as it is traced: draw by jax.random, with a key."
-    for place in (owner, "scipy.special", "numpy"):
-        with suppress(AttributeError):
-            if names and names[-1] in attrgetter(place)(sys.modules["pyjx"]).__all__:
-                size = (" A size must be known as it is traced, like a static argument of jit."
-                        ) * (names[-1] == "arange")
-                return (f"In place of {'.'.join(names)} use jax.{place}.{names[-1]}; or run it "
-                        f"outside of the traced function.{size}")
-    return None
-
-
-def _as_buffer(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    """That NumPy's arrays hold no traced values, in place of the error that says which asked."""
-    cause = exc.__cause__
-    if not isinstance(cause, ConcretizationTypeError) or cause.said is None:
-        return None
-    exc.__cause__, exc.__context__, exc.__suppress_context__ = None, cause, True
-    return "\n".join([found.string, cause.said.origin, _OF_NUMPY])
-
-
 def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     """What C++ asks of the first argument of a class of its own."""
     _, called = value_called(last.tb_frame, last.tb_lasti)
@@ -694,32 +448,14 @@ def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
             f"{shortened(exc.obj)}.") if called is NamedSharding else None
 
 
-def _as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
-    """What to use for an attribute that arrays have not, and which others an object has of a class
-    with few; Python is to guess no other beside it."""
-    said = hint("pyjx.Array", exc.name) if hasattr(exc.obj, "aval") and exc.name else ""
-    if exc.name and not said and type(exc.obj).__module__.startswith("pyjx."):
-        names = [name for name in dir(exc.obj) if name[0] != "_"]
-        close = difflib.get_close_matches(exc.name, names, 1, 0.7)
-        said = f". Did you mean: '{close[0]}'?" if close else (
-            f". It has {', '.join(names)}." if len(names) <= _FEW else "")
-    if not said:
-        return None
-    exc.name = ""
-    return f"{found.string}{said}"
-
-
-_FEW = 16  # names that are all told
-
-
 # What completes which error with which words: the text, or None where it knows nothing more.
 _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], TracebackType],
                                                   str | None]]] = [
-    (TypeError, re.compile(f"{_ARITY.pattern}|{_UNEXPECTED.pattern}"), lambda exc, found, last: (
-        f"{found.string}. It is called as policy(prim, *avals, **params)." if "policy" in (
-            *last.tb_frame.f_code.co_varnames, *last.tb_frame.f_code.co_names) else None)),
-    (TypeError, _UNEXPECTED, _as_meant), (TypeError, _ARITY, _as_called),
-    (ValueError, _UNHASHABLE, _as_static), (TypeError, _DTYPE, _as_dtype),
+    (TypeError, re.compile(f"{_ARITY.pattern}|{misspelt.UNEXPECTED.pattern}"),
+     lambda exc, found, last: f"{found.string}. It is called as policy(prim, *avals, **params)."
+     if "policy" in (*last.tb_frame.f_code.co_varnames, *last.tb_frame.f_code.co_names) else None),
+    (TypeError, misspelt.UNEXPECTED, misspelt.as_meant), (TypeError, _ARITY, _as_called),
+    (ValueError, _UNHASHABLE, _as_static), (TypeError, misspelt.DTYPE, misspelt.as_dtype),
     (TypeError, re.compile("(^|(?:number|slices|integers), not |sequence by )(?:non-int of type )?"
                            "'?DimExpr'?(?: object(?= cannot be interpreted as an integer)|$)"),
      lambda exc, found, last: (
@@ -729,7 +465,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (Exception, re.compile("^Comparator raised exception while sorting pytree dictionary keys"),
      _as_unsorted),
     (TypeError, re.compile(r"^%\w format: .* not \w+Tracer$"), lambda exc, found, last: (
-        f"{found.string}: {_SHOWN[0].lower()}{_SHOWN[1:]}")),
+        f"{found.string}: {cures.SHOWN[0].lower()}{cures.SHOWN[1:]}")),
     ((TypeError, ValueError), re.compile(".*", re.DOTALL), _as_shape),
     ((TypeError, ValueError), re.compile(
         r"^(?!.* returned a value ).* is not a valid JAX (?:array )?type\.|"
@@ -737,21 +473,21 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (TypeError, re.compile("invalid PRNG key data:|unexpected PRNG key type"), _as_no_key),
     (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
     (ConcretizationTypeError, re.compile(r"The size argument of jnp\.(\w+) must"), _as_sized),
-    (ASKED, re.compile(""), _as_asked),
-    (ValueError, re.compile("^setting an array element with a sequence"), _as_buffer),
+    (ASKED, re.compile(""), cures.as_asked),
+    (ValueError, re.compile("^setting an array element with a sequence"), cures.as_buffer),
     ((RuntimeError, ValueError), re.compile(
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
     (AttributeError, re.compile(r"^property .*'(ArrayImpl|\w*Tracer)' object has no setter$"),
      lambda exc, found, last: f"{found.string}. Arrays stay as they are: make another one, such as "
      "x = x.reshape(shape) or x = x.astype(dtype)."),
-    (AttributeError, re.compile(""), _as_elsewhere),
+    (AttributeError, re.compile(""), misspelt.as_elsewhere),
     (TypeError, re.compile(r"^unhashable type: '(?:\w+\.)*ArrayImpl'$"), lambda exc, found, last: (
         f"{found.string}. An array is no key of a dictionary or a cache, nor in a set: give "
         "x.item() of a number, or tuple(x.tolist()).")),
     (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"),
      lambda exc, found, last: found.string + hint(
-         f"pyjx.{found[1]}", "__call__") if _is_ours(last) else None),
+         f"pyjx.{found[1]}", "__call__") if misspelt.is_ours(last) else None),
     ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),
-     _as_option),
+     misspelt.as_option),
 ]

@@ -1,0 +1,146 @@
+"""What serves in the place of an instruction of the user's that asks for a value which is traced:
+an index, a condition, a print, a function of Python's, NumPy's or SciPy's. The instruction is read
+in the code of the caller. Loaded as the first error is completed."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from opcode import opname
+from operator import attrgetter
+from types import ModuleType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from pyjx.core import call_code
+from pyjx.core.call_code import UNKNOWN, arguments_at, callee, value_called
+from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
+from pyjx.errors import ConcretizationTypeError, Said, told_otherwise
+from pyjx.tree_util import tree_flatten_with_path, tree_structure
+
+_FOR_ARRAYS: dict[Any, str] = {
+    max: "jnp.maximum or jnp.max", min: "jnp.minimum or jnp.min", sorted: "jnp.sort",
+    any: "jnp.any", all: "jnp.all",
+    **{f: f"jnp.{name}" for name, f in vars(math).items()  # math.remainder is another one
+       if hasattr(np, name) and callable(f) and name != "remainder"}}
+
+
+def as_asked(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
+    """What serves in the place of the user's instruction, or of the function of Python's or another
+    package's, that has asked for a value which is traced."""
+    users = [tb for tb in tracebacks_of(exc) if not is_internal(tb.tb_frame.f_code.co_filename)
+             and not is_of_foundation(tb.tb_frame.f_code.co_filename)]
+    cure = _in_place(users[-1], exc.said) if users and exc.said else None
+    if cure is SHOWN:
+        return told_otherwise(exc, what=exc.said.what.partition("\n")[0], cure=cure)
+    return None if cure is None else told_otherwise(exc, cure=cure)
+
+
+SHOWN = ("While the function is traced, the array has no value. Print it as the program runs by "
+         "jax.debug.print('{x}', x=x).")
+_WRITTEN = "{} that is traced: make this one by jax.numpy, and write x = x.at[i].set(value)."
+_OF_NUMPY = _WRITTEN.format("NumPy's arrays hold no value")
+
+
+def _in_place(tb: TracebackType, said: Said) -> str | None:
+    """What serves in the place of what failed; None where nothing else is known."""
+    frame, at, code = tb.tb_frame, tb.tb_lasti, tb.tb_frame.f_code.co_code
+    operation, before = opname[code[at]], opname[code[max(at - 2, 0)]]
+    if operation in ("STORE_SUBSCR", "STORE_SLICE"):
+        return _WRITTEN.format("Lists take no index") if said.known else _OF_NUMPY
+    if operation == "BINARY_OP" and code[at + 1] == 6:  # `"%.2f" % x`
+        return SHOWN
+    if operation == "BINARY_SLICE" or before == "BUILD_SLICE":
+        return "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size)."
+    if operation == "BINARY_SUBSCR":
+        return _chosen(call_code.indexed_at(tb))
+    if operation == "CONTAINS_OP":
+        return _PYTHONS.format("in", "jnp.any(x == y) or jnp.isin")
+    outside = list(call_code.around(tb))
+    if any([name == "LOAD_ASSERTION_ERROR" for name, _ in outside]):
+        return _ASSERTED.format("assert", "x")
+    if operation.startswith("POP_JUMP") and call_code.only_raises(tb):
+        return _ASSERTED.format("raise", "~x" if operation.endswith("FALSE") else "x")
+    name, called = ("", None) if operation[:4] not in ("CALL", "CACH") else value_called(frame, at)
+    if called in (int, float, bool, complex) and any(
+            [name.startswith("FORMAT_") or function is print for name, function in outside]):
+        return SHOWN
+    if called is range:
+        return "To loop a traced number of times use lax.fori_loop or lax.while_loop."
+    if name.rpartition(".")[2] in _OF_FILES:
+        return "Save what the traced function returns."
+    other = _FOR_ARRAYS.get(called) if type(called) is type(max) else None
+    if other and not (arguments_at(frame, at) or ((), {}))[1]:  # such as a key, which others lack
+        return _PYTHONS.format(name, other)
+    return "" if said.known else _of_package(tb)
+
+
+_ASSERTED = ("To check a traced value as the program runs, in the place of `{}`: "
+             "checkify.check({}, 'message'), and call err, out = checkify.checkify(f)(...); "
+             "err.throw(), by jax.experimental.checkify.")
+_OF_ARRAYS = "To index numbers or arrays of one shape, make them an array: jnp.asarray(x)[i]; "
+_OF_FUNCTIONS = "lax.switch chooses between functions."
+_OF_TREES = ("trees of one structure are one of arrays by xs = jax.tree.map(lambda *x: "
+             "jnp.stack(x), *xs): index these, jax.tree.map(lambda x: x[i], xs)")
+_OF_OTHERS = ("These have different structures or shapes. Choose between functions of them: "
+              "lax.switch(i, [lambda x=x: f(x) for x in xs]), where f gives one shape; or pad "
+              "them to one.")
+
+
+def _chosen(xs: Any) -> str:
+    """What serves in the place of an index that is traced."""
+    if type(xs) not in (list, tuple) or any([isinstance(x, str) for x in xs]):
+        return _OF_ARRAYS + f"{_OF_TREES}; " * (xs is UNKNOWN) + _OF_FUNCTIONS
+    if all(map(callable, xs)):
+        return f"{_OF_FUNCTIONS[:-1]}: lax.switch(i, functions, *operands)."
+    if not are_alike(xs):
+        return _OF_OTHERS
+    return (f"T{_OF_TREES[1:]}." if tree_structure(xs[0]).num_nodes > 1 else
+            _OF_ARRAYS + _OF_FUNCTIONS)
+
+
+def are_alike(xs: Sequence[Any]) -> bool:
+    """Whether these have one structure and the same shapes, so that they can be stacked."""
+    flat = [(tree, [np.shape(x) for _, x in leaves])
+            for leaves, tree in map(tree_flatten_with_path, xs)]
+    return all([x == flat[0] for x in flat])
+
+
+_PYTHONS = "Python's `{}` asks for the value: use {}."
+_OF_FILES = ("dump", "dumps", "save", "savetxt", "savez", "savez_compressed", "tofile")
+
+
+def _of_package(tb: TracebackType) -> str | None:
+    """What serves in the place of a function of NumPy's or SciPy's."""
+    names, value = callee(tb.tb_frame, tb.tb_lasti)
+    owner = ""
+    for name in names[1:]:
+        owner = value.__name__ if isinstance(value, ModuleType) else owner
+        value = getattr(value, name, None)
+    owner = "numpy" if isinstance(value, np.ufunc) and not owner else (
+        owner or str(getattr(value, "__module__", "")))
+    if not owner.startswith(("numpy", "scipy")):
+        return None
+    if owner.startswith("numpy.random"):
+        return "NumPy draws once, as it is traced: draw by jax.random, with a key."
+    for place in (owner, "scipy.special", "numpy"):
+        with suppress(AttributeError):
+            if names and names[-1] in attrgetter(place)(sys.modules["pyjx"]).__all__:
+                size = (" A size must be known as it is traced, like a static argument of jit."
+                        ) * (names[-1] == "arange")
+                return (f"In place of {'.'.join(names)} use jax.{place}.{names[-1]}; or run it "
+                        f"outside of the traced function.{size}")
+    return None
+
+
+def as_buffer(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """That NumPy's arrays hold no traced values, in place of the error that says which asked."""
+    cause = exc.__cause__
+    if not isinstance(cause, ConcretizationTypeError) or cause.said is None:
+        return None
+    exc.__cause__, exc.__context__, exc.__suppress_context__ = None, cause, True
+    return "\n".join([found.string, cause.said.origin, _OF_NUMPY])

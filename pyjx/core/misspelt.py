@@ -1,0 +1,151 @@
+"""Which word was meant by one that nothing has: a keyword, an option, a dtype, an attribute. Loaded
+as the first error is completed."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from inspect import signature
+from itertools import islice
+from types import FunctionType, ModuleType, TracebackType
+from typing import Any
+
+from pyjx.core import dtypes
+from pyjx.core.call_code import callee, value_called
+from pyjx.core.frames import is_internal, tracebacks_of
+from pyjx.not_yet import hint
+
+UNEXPECTED = re.compile(
+    r"^(?:.*?(\w+)?\.)?([^.]+)\(\) got an unexpected keyword argument '(\w+)'$")
+DTYPE = re.compile(r"^data type '(\w+)' not understood")
+# What other libraries, or other functions of these, call an argument.
+_OTHER_NAMES = {
+    "dim": "axis", "dims": "axis", "axes": "axis", "axis": "dimension", "size": "shape",
+    "low": "minval", "high": "maxval", "seed": "key", "rng": "key", "input": "x", "other": "y",
+    "decimals": "ndigits", "initial": "init", "initializer": "init", "n": "length",
+    "len": "length", "steps": "num", "check_rep": "check_vma",
+}
+_WORD = re.compile("['\"]([\\w.-]+)['\"]")
+_NAMED = re.compile(r" are ((?:\w+, )+\w+)")
+_LISTED = re.compile(f"[\\[({{]{_WORD.pattern}(?!}})|"
+                     f"{_WORD.pattern},? ?(?:or|and)? ?{_WORD.pattern}")
+
+
+def as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """Which word of those that a message of the library's lists was meant by one that the user
+    gave."""
+    if not is_internal(last.tb_frame.f_code.co_filename):
+        return None
+    own, given = list[str](), dict[str, None]()  # `own`: keywords, and names of options
+    parts = list[str]()  # of texts that the user gave, such as the subscripts of einsum
+    text = found.string[:4000]  # some show whole programs, whose words would be compared for long
+    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
+        code, known = frame.f_code, frame.f_locals
+        if not is_internal(code.co_filename):
+            own, given = [], {}
+            continue
+        if not given:
+            n = code.co_argcount + code.co_kwonlyargcount + (code.co_flags >> 2 & 1) + (
+                code.co_flags >> 3 & 1)  # with *args and **kwargs
+            values = list(map(known.get, code.co_varnames[:n]))
+            own = [word for x in values if isinstance(x, dict) for word in _strings(x)]
+            parts = [word for x in values for y in _strings(x) if not y.isidentifier()
+                     for word in re.findall(r"\w+", y)]
+            given = dict.fromkeys(own)
+        given = {**given, **dict.fromkeys([y for x in list(known.values()) for y in _strings(x)])}
+    # No types, calls, paths in trees, nor keys of dictionaries.
+    text = re.sub(r"<class '[^']*'>|\b[A-Z]\w*\([^()]*\)|(?<=[\w\])])\['[^']*'\]|'[^']*': |"
+                  r"\b(?:keys?|tree)\b:?\s*[\[({][^\])}]*", "", text)
+    words = [word for group in _LISTED.findall(text) for word in group if word]
+    words += [word for names in _NAMED.findall(text) for word in names.split(", ")]
+    listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]] if word not in own}
+    for word in given:
+        if (word in own or word not in words) and re.search(rf"\b{re.escape(word)}\b", text):
+            listed.pop(word.lower(), None)
+            close = difflib.get_close_matches(word.lower(), listed, 1, 0.7)
+            if close and "Did you mean" not in text and listed[close[0]] not in parts:
+                end = "" if text.endswith(".") else "."
+                return f"{found.string}{end} Did you mean {listed[close[0]]!r}?"
+    return None
+
+
+def _strings(x: Any) -> list[str]:
+    return [y for y in islice(x if isinstance(x, (list, tuple, dict)) else (x,), 8)
+            if isinstance(y, str) and 2 < len(y) < 40]
+
+
+def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """Which keyword was meant where a function, of a class if that is named, got one that it does
+    not take."""
+    owner, name, given = found.groups()
+    if not is_ours(last):
+        return None
+    known: dict[str, bool] = {}  # whether it may be given by its name
+    for fun in islice(_functions(owner, name, last), 3):
+        known.update({
+            "*" * (p.kind is p.VAR_POSITIONAL) + p.name: p.kind in (
+                p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+            for p in signature(fun).parameters.values()
+            if p.kind is not p.VAR_KEYWORD and p.name != "self"})
+    named = [p for p, by_name in known.items() if by_name]
+    other = _OTHER_NAMES.get(given)
+    close = [other] if other in named else difflib.get_close_matches(given, named, 1, 0.7)
+    if close:
+        return f"{found.string}. Did you mean '{close[0]}'?"
+    return f"{found.string}. The arguments are {', '.join(known)}." if known else None
+
+
+def _functions(owner: str | None, name: str, last: TracebackType) -> Iterator[FunctionType]:
+    """Those that a frame may have called by this name: its own, else this package's."""
+    frame = last.tb_frame
+    called = {"": value_called(last.tb_frame, last.tb_lasti)[1]}
+    own = next(_named(owner, name, {**called, **frame.f_globals, **frame.f_locals}), None)
+    if own is not None:
+        yield own
+        return
+    for module, value in list(sys.modules.items()):
+        if module.startswith("pyjx."):
+            yield from _named(owner, name, {"": vars(value).get(owner or name)})
+
+
+def _named(owner: str | None, name: str, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
+    for value in list(scope.values()):
+        if owner is not None and getattr(value, "__name__", None) == owner:
+            value = getattr(value, name, None)
+        for fun in (value, getattr(value, "fun", None), getattr(value, "__wrapped__", None)):
+            if isinstance(fun, FunctionType) and fun.__name__ == name:
+                yield fun
+
+
+def is_ours(last: TracebackType) -> bool:
+    """Whether a call that failed is one of this package's, or of what begins with its name."""
+    if is_internal(last.tb_frame.f_code.co_filename):
+        return True
+    value = callee(last.tb_frame, last.tb_lasti)[1]
+    place = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
+    return str(place).partition(".")[0] in ("pyjx", "jax", "jaxlib")
+
+
+def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
+    """What to use for an attribute that arrays have not, and which others an object has of a class
+    with few; Python is to guess no other beside it."""
+    said = hint("pyjx.Array", exc.name) if hasattr(exc.obj, "aval") and exc.name else ""
+    if exc.name and not said and type(exc.obj).__module__.startswith("pyjx."):
+        names = [name for name in dir(exc.obj) if name[0] != "_"]
+        close = difflib.get_close_matches(exc.name, names, 1, 0.7)
+        said = f". Did you mean: '{close[0]}'?" if close else (
+            f". It has {', '.join(names)}." if len(names) <= _FEW else "")
+    if not said:
+        return None
+    exc.name = ""
+    return f"{found.string}{said}"
+
+
+_FEW = 16  # names that are all told
+
+
+def as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    close = difflib.get_close_matches(found[1], [d.name for d in dtypes.all_dtypes], 1)
+    return f"{found.string}. Did you mean '{close[0]}'?" if close else None
