@@ -159,7 +159,7 @@ def branch_of(platforms: Sequence[tuple[str, ...] | None], platform: str) -> int
     raise NotImplementedError(
         f"MLIR translation rule for primitive 'platform_index(platforms={tuple(platforms)})' not "
         f"found for platform {platform}: platform_dependent has no branch for it. Give it one, "
-        "or a default.")
+        f"{platform}=f, or a default.")
 
 
 @rule("platform_index")

@@ -49,21 +49,24 @@ class _DisableJit(State):
         return super().__call__(disable)
 
 
-_platforms = {"cpu", "gpu", "cuda", "rocm", "tpu"}  # and those whose clients are registered
+# The names of platforms, here or not, and those that stand for several; and those whose clients are
+# registered.
+known_platforms = {"cpu", "gpu", "cuda", "rocm", "tpu"}
 
 
-def add_platform(name: str) -> None:
-    """Let the flag `jax_default_device` take the name of a platform that pyjx does not know."""
-    _platforms.add(name)
+def platform_meant(name: object, words: str = ". Did you mean {!r}?") -> str:
+    """For messages: which platform may be meant by a name; nothing where none is like it."""
+    close = difflib.get_close_matches(str(name).partition(":")[0].lower(), known_platforms, 1)
+    return words.format(close[0]) if close else ""
 
 
 def _checked_device(flag: str, kind: Any, optional: bool, value: Any) -> Any:
     if value is None or isinstance(value, jaxlib_api.Device) or (
-            isinstance(value, str) and value in _platforms):
+            isinstance(value, str) and value in known_platforms):
         return value
     raise ValueError("jax.default_device must be passed either a Device object (e.g. "
                      "`jax.devices('cpu')[0]`) or a platform name string like 'cpu' or 'gpu', got: "
-                     f"{value!r}")
+                     f"{value!r}{platform_meant(value)}")
 
 
 def _checked_count(flag: str, kind: Any, optional: bool, value: Any) -> Any:

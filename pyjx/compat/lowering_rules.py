@@ -27,6 +27,7 @@ from pyjx.compat.mlir_values import (
     ir_attribute,
     ir_constant,
 )
+from pyjx.configuration import known_platforms
 from pyjx.core import bounded
 from pyjx.core.effects import Effect, keeps_alive
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
@@ -89,7 +90,7 @@ def register_lowering(prim: Primitive, rule: Rule, platform: str | None = None,
       NotImplementedError: there is no such platform.
       ValueError: pyjx has a rule for operations of this name.
     """
-    known = backends.known_platforms()
+    known = known_platforms
     if platform is not None and platform.lower() not in known:
         raise NotImplementedError(
             f"register_lowering: a rule for {prim} on an unknown platform {platform}. Known "

@@ -100,9 +100,15 @@ def _transpose(ct: Tangent, x: Operand, *, dst_sharding: Any,
 def made_to_lie(x: Any, sharding: Sharding | None, mesh: Mesh | AbstractMesh | None = None) -> Any:
     """A value that the transformations made, lying so; an array stays if no devices are known."""
     if mesh is None and not isinstance(x, Tracer) and configuration.mesh.value is None and (
-            not isinstance(getattr(getattr(x, "sharding", None), "mesh", None), Mesh)):
+            mesh_of_array(x) is None):
         return x
     return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=mesh)
+
+
+def mesh_of_array(x: Any) -> Mesh | None:
+    """The mesh, with its devices, that an array lies along; None of what is traced."""
+    mesh = None if isinstance(x, Tracer) else getattr(getattr(x, "sharding", None), "mesh", None)
+    return mesh if isinstance(mesh, Mesh) else None
 
 
 def _along(aval: ShapedArray | AbstractRef, mesh: Mesh | AbstractMesh) -> Any:
@@ -146,13 +152,13 @@ def with_sharding_of(x: Value, aval: AbstractValue) -> Any:
     return lying_as(x, cotangent_aval(aval))
 
 
-def lying_as(x: Value, aval: ShapedArray | AbstractRef) -> Any:
-    """A value that lies as this type says."""
+def lying_as(x: Value, aval: ShapedArray | AbstractRef, like: Any = None) -> Any:
+    """A value that lies as this type says, and on the devices of the array `like`."""
     given, wanted = get_aval(x).place.sharding, aval.place.sharding
     if given == wanted:
         return x
     mesh = (given or wanted).mesh
-    return made_to_lie(x, _along(aval, mesh))
+    return made_to_lie(x, _along(aval, mesh), mesh_of_array(like))
 
 
 def number_beside(x: Value, avals: Sequence[Any]) -> Any:

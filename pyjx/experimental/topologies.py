@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import jaxlib_api
+from pyjx.configuration import known_platforms, platform_meant
 from pyjx.core.meshes import Mesh
 from pyjx.lazy import directory
 from pyjx.runtime import backends
@@ -78,7 +79,8 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
     name = "tpu" if platform is None else platform
     name = "cuda" if name == "gpu" else name
     if name not in ("tpu", "cuda", "rocm"):
-        raise NotImplementedError(f"topology not implemented for {name}")
+        raise NotImplementedError(f"topology not implemented for {name}"
+                                  f"{'' if name in known_platforms else platform_meant(name)}")
     if backends.plugin_library(name) is None:
         raise RuntimeError(f"get_topology_desc: the PJRT plugin of {name} is not installed; it is "
                            "needed to compile for that platform, though no device is.")

@@ -11,6 +11,7 @@ from typing import Any
 from lowering.program import LoweredProgram
 from lowering.types import quoted, with_symbols
 from pyjx import configuration, jaxlib_api
+from pyjx.configuration import known_platforms
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import is_replaced
 from pyjx.core.evaluation import eval_jaxpr
@@ -65,7 +66,7 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
     Args:
       fun_jit: the result of `jit`.
       platforms: for which to lower: some of cpu, cuda, rocm, tpu and what plugins may be called;
-        by default the default device's. No such device need be there.
+        by default, and of none, the default device's. No such device need be there.
       disabled_checks: safety checks that are not made.
 
     Returns:
@@ -91,7 +92,7 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
     if isinstance(platforms, str):
         raise ValueError("platforms must be a sequence of strings, not a string: write "
                          f"({platforms!r},).")
-    names = _canonical(platforms) if platforms is not None else (default_export_platform(),)
+    names = _canonical(platforms) if platforms else (default_export_platform(),)
 
     def exporter(*args: Any, **kwargs: Any) -> Exported:
         # Before the trace, whose operations would only find that dimensions differ.
@@ -114,13 +115,13 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
 def _canonical(platforms: Sequence[str]) -> tuple[str, ...]:
     """The names of platforms as lowering rules call them. Those of no known one stay: the program
     has the rules that are for all, and runs where a plugin of that name is."""
-    known = backends.known_platforms()
+    known = known_platforms
     names = tuple([backends.platforms_named(p, "export")[0] if p.lower() in known else p
                    for p in platforms])
     if wrong := [p for p in names if not re.fullmatch(r"[A-Za-z_][\w.$-]*", p)]:
         raise ValueError(f"export: {wrong[0]!r} is no name of a platform; known ones are "
                          f"{', '.join(sorted(known))}.")
-    if not names or len(set(names)) < len(names):
+    if len(set(names)) < len(names):
         raise ValueError(f"export: platforms must be some different ones, got {names}.")
     return names
 

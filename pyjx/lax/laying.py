@@ -1,7 +1,8 @@
 """Values of no mesh beside values that are cut along one, where a carry or the results of branches
 bring them together: they are laid as those are.
 
-Only where no mesh is set: where one is, a value that lies along no axis of it is whole.
+Where a mesh is set, what is computed along no axis of it is whole, and only the carries that a loop
+is given are laid, which may have been made before.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def cut_as(aval: ShapedArray, other: ShapedArray) -> ShapedArray:
     """The type, cut as another is if it tells of no mesh."""
     place = other.place
     if place.sharding is None or aval.place.sharding is not None or place.is_open or (
-            configuration.abstract_mesh.value is not None) or not aval.has_shape_of(other):
+            not aval.has_shape_of(other)):
         return aval
     return aval.reshard(place.sharding)
 
@@ -50,7 +51,10 @@ def run_laid(body: ClosedJaxpr, types: Sequence[ShapedArray] | None,
 
 
 def laid_results(closed: ClosedJaxpr, types: Sequence[ShapedArray]) -> ClosedJaxpr:
-    """The program with its first results laid as these types are, if they tell of no mesh."""
+    """The program with its first results laid as these types are, if they tell of no mesh, and none
+    is set."""
+    if configuration.abstract_mesh.value is not None:
+        return closed
     outs = closed.out_avals
     laid = (*map(cut_as, outs, types), *outs[len(types):])
     return closed if all(map(is_, laid, outs)) else results_like(closed, laid)

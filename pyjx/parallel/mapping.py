@@ -15,7 +15,7 @@ from pyjx import configuration, lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.named_axes import mapped_along, mesh_axes
 from pyjx.core.places import names_in_types, spec_along
@@ -48,6 +48,7 @@ from pyjx.transforms.vmap import in_dims_of, mapped_size, vmap
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
+    from pyjx.core.trace import DynamicJaxprTracer
 
 
 def shard_map(f: Callable[..., Any] = missing, /, *, out_specs: Any, in_specs: Any = Infer,
@@ -290,7 +291,8 @@ class _Mapped(Record):
                 self._check_sums(spec, aval, names)
                 varying = aval.place.mat.varying & names
                 if not varying.issubset(axes_of(spec)):
-                    self._raise_varying(mesh, spec, varying, f"{fun}(*args){leaf_paths(tree)[i]}")
+                    self._raise_varying(mesh, spec, varying, f"{fun}(*args){leaf_paths(tree)[i]}",
+                                        outs[i])
         return specs
 
     def _check_sums(self, spec: PartitionSpec, aval: AbstractValue, names: frozenset[Any]) -> None:
@@ -374,7 +376,14 @@ class _Mapped(Record):
                          f"{aval.ndim} < {len(spec)}). {cure}")
 
     def _raise_varying(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec,
-                       varying: frozenset[Any], where: str) -> NoReturn:
+                       varying: frozenset[Any], where: str, out: DynamicJaxprTracer) -> NoReturn:
+        cure = "Reduce it over these axes, such as with psum"
+        if out.ndim:
+            cure += ", or name them in out_specs, for the parts of all devices side by side"
+        cure += ". Where all devices give the same as it is, pass check_vma=False to shard_map."
+        if _is_gathered(out, varying):
+            cure = ("It comes from all_gather, which gives all devices the same: have its type say "
+                    "so, all_gather(..., to='invarying').")
         claimed = ",".join(map(str, ordered(mesh, axes_of(spec))))
         inferred = ",".join(map(str, ordered(mesh, varying)))
         raise ValueError(
@@ -383,9 +392,26 @@ class _Mapped(Record):
             f"given has shape {tuple(mesh.axis_sizes)} with corresponding axis names "
             f"{mesh.axis_names}.\n\nout_specs is {spec} which implies that {where} is only varying "
             f"across mesh axes {{{claimed}}} and not {{{inferred}}}, but it was inferred to be "
-            f"possibly varying over {{{inferred}}}.\n\nReduce it over these axes, such as with "
-            "psum, name them in out_specs, or, where the devices give the same, pass "
-            "check_vma=False to shard_map.")
+            f"possibly varying over {{{inferred}}}.\n\n{cure}")
+
+
+def _is_gathered(out: DynamicJaxprTracer, axes: frozenset[Any]) -> bool:
+    """Whether a value varies along these axes only as `all_gather` over them gave what it is of."""
+    def varies(v: Var) -> bool:
+        return not axes.isdisjoint(v.aval.place.mat.varying)
+
+    needed, found = {out._var}, False
+    for eqn in reversed(out._trace.eqns):
+        if needed.isdisjoint(eqn.outvars):
+            continue
+        if eqn.primitive.name == "all_gather" and axes.issubset(eqn.params["axis_name"]) and (
+                eqn.params["axis_index_groups"] is None):
+            found = True
+        elif eqn.primitive.name == "axis_index":
+            return False
+        elif any(map(varies, eqn.outvars)):
+            needed.update([x for x in eqn.invars if isinstance(x, Var)])
+    return found and not any([v in needed and varies(v) for v in out._trace.invars])
 
 
 def _is_same_mesh(mesh: AbstractMesh, context: AbstractMesh) -> bool:

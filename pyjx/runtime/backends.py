@@ -24,11 +24,9 @@ from pyjx.core import avals
 from pyjx.core.bounded import kept
 from pyjx.core.frames import warn
 from pyjx.core.records import Record
-from pyjx.lazy import deferred
 from pyjx.runtime.processes import group
 from pyjx.states import State
 
-difflib = deferred("difflib")  # slow to load, and for errors alone
 Client = jaxlib_api.Client
 Device = jaxlib_api.Device
 
@@ -293,7 +291,7 @@ _factories: dict[str, tuple[Callable[[], Any], int]] = {}  # of clients, with pr
 def add_factory(platform: str, factory: Callable[[], Any], priority: int, quietly: bool) -> None:
     """Let `factory` make the client of a platform; one that is not to fail quietly starts now."""
     _factories[platform] = factory, priority
-    config.add_platform(platform)
+    config.known_platforms.add(platform)
     if not quietly and _start(platform, explicit=True) is None:
         raise RuntimeError(f"Unable to initialize backend '{platform}': {_failures[platform]}")
 
@@ -310,9 +308,8 @@ def _start(platform: str, explicit: bool) -> Any:
         else:
             plugin = next((p for p in _PLUGINS if p.platform == platform), None)
             if plugin is None:
-                close = difflib.get_close_matches(platform, known_platforms(), 1)
-                _failures[platform] = "pyjx knows no such platform" + (
-                    f". Did you mean {close[0]!r}?" if close else "")
+                _failures[platform] = (
+                    f"pyjx knows no such platform{config.platform_meant(platform)}")
                 return None
             if _library(plugin) is None:
                 _failures[platform] = f"its plugin ({plugin.libraries[0]}) is not installed"
@@ -421,17 +418,12 @@ def platforms_named(name: str, caller: str) -> tuple[str, ...]:
     Raises:
       ValueError: there is no such platform.
     """
-    known = known_platforms()
+    known = config.known_platforms
     found = (name,) if name in known - set(ALIASES) else ALIASES.get(name.lower(), (name.lower(),))
     if found[0] not in known:
         raise ValueError(f"{caller}: unknown platform {name!r}; the platforms are "
-                         f"{', '.join(sorted(known))}.")
+                         f"{', '.join(sorted(known))}{config.platform_meant(name) or '.'}")
     return found
-
-
-def known_platforms() -> set[str]:
-    """The names of platforms, here or not, and those that stand for several."""
-    return {"cpu", *[p.platform for p in _PLUGINS], *_factories, *ALIASES}
 
 
 def public_name(client: Any) -> str:
@@ -514,7 +506,8 @@ def local_devices(process_index: int | None = None, backend: str | Any | None = 
     if index is None:
         return client.local_devices()
     if index not in process_indices(client):
-        raise ValueError(f"Unknown process_index {index}")
+        cure = f". A platform is given as backend={index!r}" if isinstance(index, str) else ""
+        raise ValueError(f"Unknown process_index {index}{cure}")
     return [d for d in client.devices() if d.process_index == index]
 
 

@@ -11,10 +11,12 @@ from pyjx import configuration, jaxlib_api, tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.layouts import Format, Layout
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.places import MEMORY_KINDS, Space, names_no_mesh, space_called
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.value_texts import in_short, shortened_text
 from pyjx.engine.moves import device_put_p as device_put_p
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
@@ -51,17 +53,28 @@ def _is_target(x: Any) -> bool:
     return x is None or isinstance(x, (_Device, Sharding, Space, PartitionSpec, Format))
 
 
-_PLATFORMS = "cpu", "gpu", "tpu", "cuda", "rocm"
-
-
 def _check_target(device: Any) -> Any:
     if _is_target(device):
         return device
-    platform = device.partition(":")[0] if isinstance(device, str) else ""
-    cure = f". A device is jax.devices({platform!r})[0]" if platform in _PLATFORMS else ""
+    shown = in_short(device) if hasattr(device, "dtype") else shortened_text(str(device))
     raise ValueError(
         "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
-        f"`jax.memory.Space` or a pytree of these values. Received invalid value: {device}{cure}")
+        "`jax.memory.Space` or a pytree of these values. Received invalid value: "
+        f"{shown}{_target_meant(device)}")
+
+
+def _target_meant(given: Any) -> str:
+    """For messages: what is to be given in the place of what is no target."""
+    if isinstance(given, (Mesh, AbstractMesh)):
+        return (f". A spec says how an array is cut along a mesh: jax.NamedSharding(mesh, "
+                f"jax.P({', '.join(map(repr, given.axis_names[:1]))}))")
+    if hasattr(given, "dtype"):
+        return ". The array comes first: jax.device_put(x, device)"
+    if isinstance(given, int):
+        return f". Did you mean jax.devices()[{given}]?"
+    number = str(given).partition(":")[2]
+    return configuration.platform_meant(given, ". Did you mean jax.devices({!r})" + (
+        f"[{number if number.isdigit() else 0}]?"))
 
 
 def target_sharding(device: Any, x: Any = None) -> Any:
@@ -83,7 +96,7 @@ def _along_mesh(spec: PartitionSpec) -> NamedSharding:
     mesh = configuration.mesh.value or get_abstract_mesh()
     if mesh.empty:
         raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to "
-                         "device_put")
+                         f"device_put, or pass jax.NamedSharding(mesh, {spec})")
     return NamedSharding(mesh, spec)
 
 
@@ -215,7 +228,10 @@ def _prefix(name: str, prefix: Any, tree: Any, count: int,
     if prefix is None or isinstance(prefix, (bool, _Device, Sharding, Space,
                                                                 PartitionSpec)):
         return [prefix] * count
-    return broadcast_argument(name, prefix, tree, is_leaf)
+    several = isinstance(prefix, (list, tuple)) and any([isinstance(d, _Device) for d in prefix])
+    return broadcast_argument(name, prefix, tree, is_leaf, (
+        "several devices hold an array by a sharding, jax.NamedSharding(mesh, jax.P('x'))."
+    ) * several)
 
 
 # ---- device_put while tracing -------------------------------------------------------------

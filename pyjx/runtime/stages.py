@@ -207,6 +207,8 @@ class Traced(_Stage):
         """
         platform = None
         if lowering_platforms:
+            if isinstance(lowering_platforms, str):
+                lowering_platforms = (lowering_platforms,)
             if len(lowering_platforms) > 1:
                 raise NotImplementedError(
                     "lower: one program for several platforms is made by `export`; got "

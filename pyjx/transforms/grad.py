@@ -18,16 +18,18 @@ from pyjx.core.explicit import with_dim
 from pyjx.core.places import UNIFORM
 from pyjx.core.primitive import cast_like
 from pyjx.core.scalars import scalar_of
+from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
 from pyjx.core.value_texts import in_short, shortened_text
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.functions import FlatFun, check_values, flatten, of_transformation, source_of
 from pyjx.engine.logs import logging
-from pyjx.engine.moves import lying_as
+from pyjx.engine.moves import lying_as, made_to_lie, mesh_of_array
 from pyjx.engine.primitives import cast, iota_p
 from pyjx.engine.tangents import Zero, full_aval, materialized
 from pyjx.engine.types import P, R, TreeDef
 from pyjx.guards import guard
+from pyjx.jaxlib_api import NamedSharding
 from pyjx.lazy import deferred
 from pyjx.runtime.jit import jit
 from pyjx.runtime.signature import leaf_names, parameters_of
@@ -152,7 +154,7 @@ def _value_and_grad(name: str, fun: Callable[..., Any], argnums: int | Sequence[
         outs, program = linearized(flat, leaves, wanted)
         aval = _scalar_aval(fun, outs, flat.out_tree, holomorphic)
         with logging():
-            cotangents = program.backward([scalar_of(aval, 1)])
+            cotangents = program.backward([_one(outs[0], aval)])
         gradients = in_tree.unflatten([
             materialized(Zero.cotangent_of(get_aval(x)) if g is None else g)
             for g, x in zip(cotangents, leaves, strict=True)])
@@ -160,6 +162,14 @@ def _value_and_grad(name: str, fun: Callable[..., Any], argnums: int | Sequence[
         return flat.unflatten(outs), g
 
     return value_and_grad_f
+
+
+def _one(out: Any, aval: ShapedArray) -> Any:
+    """The cotangent of an output, on its devices where types alone say that those are several."""
+    one, mesh = scalar_of(aval, 1), mesh_of_array(out)
+    if mesh is None or not mesh.explicit_axes or configuration.mesh.value is not None:
+        return one
+    return made_to_lie(one, NamedSharding(mesh.abstract_mesh, PartitionSpec()), mesh)
 
 
 def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool,
@@ -448,7 +458,7 @@ def _basis(leaves: Sequence[Any], type_of: Callable[[Any], Any] = lambda aval: a
         return [full_aval(avals[0].update(shape=(1, *avals[0].shape)), 1)]
     basis = []
     start = 0
-    for aval in avals:
+    for x, aval in zip(leaves, avals, strict=True):
         dtype = aval.to_tangent_aval().dtype
         if type(n) is not int:
             basis.append(_symbolic_block(n, start, aval, dtype))
@@ -459,7 +469,7 @@ def _basis(leaves: Sequence[Any], type_of: Callable[[Any], Any] = lambda aval: a
             np.fill_diagonal(block[start:start + aval.size], 1)
         vectors = _array(block.reshape((n, *aval.shape)))
         if aval.place.sharding is not None:  # they lie as the value that they are changes of
-            vectors = lying_as(vectors, with_dim(aval, 0, n))
+            vectors = lying_as(vectors, with_dim(aval, 0, n), x)
         if aval.place.mat is not UNIFORM and dtype != dtypes.float0:  # and vary as it does
             vectors = cast_like(vectors, aval)
         basis.append(vectors)

@@ -1,5 +1,7 @@
 """shard_map: programs for each device of a mesh, their types, derivatives and collectives."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -338,6 +340,26 @@ def test_meshes(mesh):
     with pytest.warns(DeprecationWarning, match=r"experimental.shard_map is deprecated"):
         old = old_shard_map(lambda x: x + 1, mesh, P("x"), P("x"), check_rep=False)
     close(old(X), X + 1)
+
+
+def test_the_cure_of_what_is_gathered(mesh):
+    def smap(f):
+        return jax.shard_map(f, mesh=mesh, in_specs=(P("x"), P()), out_specs=P())
+
+    for f in (lambda x, w, to: lax.all_gather(x, "x", to=to),
+              lambda x, w, to: (lax.all_gather(2 * x, ("x", "y"), to=to) + w).sum(),
+              lambda x, w, to: lax.all_gather(x, "x", to=to) * lax.pmax(x, "x") + w):
+        with pytest.raises(ValueError, match=r"all_gather\(\.\.\., to='invarying'\)\.\n"):
+            smap(partial(f, to="varying"))(X, 2.0)
+        close(smap(partial(f, to="invarying"))(X, 2.0), jax.shard_map(
+            partial(f, to="varying"), mesh=mesh, in_specs=(P("x"), P()), out_specs=P(),
+            check_vma=False)(X, 2.0))
+    for f in (lambda x, w: lax.all_gather(x, "x") * lax.axis_index("x"), lambda x, w: x,
+              lambda x, w: lax.all_gather(x, "x") * x[0], lambda x, w: lax.all_gather(x, "y")):
+        with pytest.raises(ValueError, match="psum, or name them in out_specs"):
+            smap(f)(X, 2.0)
+    with pytest.raises(ValueError, match=r"such as with psum\. Where"):
+        smap(lambda x, w: x.sum())(X, 2.0)
 
 
 def test_errors(mesh):

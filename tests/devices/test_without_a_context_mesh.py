@@ -56,6 +56,25 @@ def test_carries_and_branches_of_no_mesh(f, times, wrap):
     np.testing.assert_allclose(out, times * np.asarray(y), rtol=1e-6)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+@pytest.mark.parametrize("loop", [
+    lambda c, y: lax.fori_loop(0, 3, lambda i, c: c + y, c),
+    lambda c, y: lax.while_loop(lambda c: c.sum() < 300, lambda c: c + y, c, max_steps=4),
+    lambda c, y: lax.scan(lambda c, _: (c + y, None), c, None, length=3)[0],
+    lambda c, y: lax.fori_loop(0, 6, lambda i, c: (c[1], c[0] + y), (c, c))[0],
+    lambda c, y: lax.scan(lambda c, _: (c + y, None), WHOLE, None, length=3)[0]])
+def test_a_carry_that_was_made_before_a_mesh_was_set(loop, wrap):
+    y, c = cut("x", None), zeros()
+    with jax.set_mesh(MESH):
+        out = wrap(loop)(c, y)
+        gradient = wrap(jax.grad(lambda c, y: loop(c, y).sum()))(c, y)
+        with pytest.raises(TypeError, match=r"type float32\[16@x,8\] but .* float32\[16,8\]"):
+            wrap(lambda y: lax.fori_loop(0, 3, lambda i, c: jax.reshard(c, P()), y))(y)
+    assert str(jax.typeof(out)) == "float32[16@x,8]"
+    np.testing.assert_allclose(out, 3 * np.asarray(y))
+    np.testing.assert_array_equal(gradient, np.full((16, 8), float(loop(c + 1, y)[0, 0] == 1)))
+
+
 def test_a_carry_lies_as_what_is_scanned():
     x = cut(None, "x")
     last, each = lax.scan(lambda c, r: (c + r, c), jnp.zeros(8), x)
@@ -97,16 +116,15 @@ def test_what_lies_along_two_meshes_or_otherwise_is_refused():
 
 
 def test_the_cure_of_a_carry_that_lies_otherwise():
-    y = cut("x", None)
-    cure = r"jax\.reshard\(init, (P\('x', None\))\).* out_sharding=P"
+    cure = r"jax\.reshard\(init, (P\(None, 'x'\))\).* out_sharding=P"
     with jax.set_mesh(MESH):
         with pytest.raises(TypeError, match=cure) as refused:
-            lax.fori_loop(0, 2, lambda i, c: c + y, zeros())
+            lax.fori_loop(0, 2, lambda i, c: jax.reshard(c, P(None, "x")), cut("x", None))
         spec = eval(re.search(cure, str(refused.value))[1])
         for init in (jax.reshard(zeros(), spec), jnp.zeros((16, 8), out_sharding=spec)):
-            out = lax.fori_loop(0, 2, lambda i, c: c + y, init)
-            np.testing.assert_allclose(out, 2 * np.asarray(y))
-    init, y = cut(None, "x"), cut("x", None)  # outside the cure names the mesh
+            out = lax.fori_loop(0, 2, lambda i, c: jax.reshard(c, P(None, "x")) + 1, init)
+            np.testing.assert_allclose(out, np.full((16, 8), 2.0))
+    init = cut(None, "x")  # outside the cure names the mesh
 
     def turned(i, c):
         return jax.reshard(c, NamedSharding(MESH, P("x", None)))
@@ -115,6 +133,18 @@ def test_the_cure_of_a_carry_that_lies_otherwise():
         lax.fori_loop(0, 2, turned, init)
     init = jax.reshard(init, NamedSharding(MESH, P("x", None)))
     assert str(jax.typeof(lax.fori_loop(0, 2, turned, init))) == "float32[16@x,8]"
+
+
+@pytest.mark.parametrize("derivative", [
+    lambda f, y: jax.grad(f)(y), lambda f, y: jax.value_and_grad(f)(y)[1],
+    lambda f, y: jax.jacfwd(lambda y: f(y * y))(y), lambda f, y: jax.hessian(
+        lambda y: f(y * y))(y).sum((2, 3))])
+@pytest.mark.parametrize("f", [jnp.sum, jnp.mean, lambda y: y[:8].sum() - y.max()])
+def test_derivatives_are_on_the_devices_of_the_argument(f, derivative):
+    y = cut("x", None)
+    out = derivative(f, y)
+    assert out.sharding.device_set == y.sharding.device_set
+    np.testing.assert_allclose(out, derivative(f, np.asarray(y)), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("wrong", "cured"), [

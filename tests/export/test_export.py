@@ -153,6 +153,12 @@ def test_custom_calls_without_a_guarantee_are_refused():
 # -- platforms -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("none", [None, (), []])
+def test_the_default_platform(none):
+    assert export.export(jax.jit(product), platforms=none)(X, Y).platforms == (
+        export.default_export_platform(),)
+
+
 def test_other_platforms():
     e = export.export(jax.jit(product), platforms=["tpu"])(X, Y)
     with pytest.raises(ValueError, match=re.escape(

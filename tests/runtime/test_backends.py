@@ -1,10 +1,13 @@
 """Which platforms there are, and the reasons given for those that are missing."""
 
 import os
+import re
 from types import SimpleNamespace
 
 import pytest
 
+import pyjx as jax
+from pyjx.experimental import topologies
 from pyjx.runtime import backends
 from pyjx.runtime.placement import Placement
 
@@ -30,6 +33,24 @@ def test_missing_platforms_say_why():
     assert "cuda: its plugin" in text
     with pytest.raises(RuntimeError, match=r"Unknown backend foo. Available backends are \['cpu'"):
         backends.devices("foo")
+
+
+@pytest.mark.parametrize(("call", "meant"), [
+    (lambda: jax.devices("GPU"), "'gpu'"), (lambda: jax.devices("cuda:0"), "'cuda'"),
+    (lambda: jax.config.update("jax_default_device", "cup"), "'cpu'"),
+    (lambda: jax.jit(abs).trace(1).lower(lowering_platforms="cup"), "'cpu'"),
+    (lambda: topologies.get_topology_desc("v5e:2x2", "tpuu"), "'tpu'"),
+    (lambda: jax.device_put(1, "cpuu"), "jax.devices('cpu')[0]"),
+    (lambda: jax.device_put(1, "cpu:2"), "jax.devices('cpu')[2]"),
+    (lambda: jax.device_put(1, 0), "jax.devices()[0]")])
+def test_the_platform_that_is_meant(call, meant):
+    with pytest.raises(Exception, match=re.escape(f"Did you mean {meant}?")):
+        call()
+
+
+def test_a_platform_in_the_place_of_a_process():
+    with pytest.raises(ValueError, match="A platform is given as backend='cpu'"):
+        backends.local_devices("cpu")
 
 
 def test_report():

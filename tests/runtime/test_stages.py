@@ -101,6 +101,7 @@ def test_names_of_platforms_to_lower_for():
         assert traced.lower(lowering_platforms=(name,)).as_text() == on_cuda
     with pytest.raises(ValueError, match=r"lower: unknown platform 'gpus'; .* cpu, cuda, gpu"):
         traced.lower(lowering_platforms=("gpus",))
+    assert traced.lower(lowering_platforms="cuda").as_text() == on_cuda
 
 
 # -- lowered ---------------------------------------------------------------------------------------
