@@ -506,7 +506,7 @@ def local_devices(process_index: int | None = None, backend: str | Any | None = 
     if index is None:
         return client.local_devices()
     if index not in process_indices(client):
-        cure = f". A platform is given as backend={index!r}" if isinstance(index, str) else ""
+        cure = f". A platform is given as backend={index!r}" * isinstance(index, str)
         raise ValueError(f"Unknown process_index {index}{cure}")
     return [d for d in client.devices() if d.process_index == index]
 
