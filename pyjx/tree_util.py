@@ -136,7 +136,8 @@ def _subtrees(name: str, treedef: PyTreeDef, tree: PyTree, other: PyTree, is_lea
                     tree_structure(other, is_leaf).num_leaves == treedef.num_leaves):
                 where += ("\nIf its leaves come in this order, they are of this structure by "
                           "jax.tree.unflatten(jax.tree.structure(tree), jax.tree.leaves(other)).")
-            raise ValueError(f"{make_error(name)}{where}") from None
+            as_leaf = "leaves; is_leaf=lambda x: x is None makes it a leaf."
+            raise ValueError(str(make_error(name)).replace("leaves.", as_leaf) + where) from None
         raise
 
 
@@ -466,11 +467,10 @@ def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf:
     if expected is None:
         return
     if type(prefix) is not type(full):
-        none = (" None is a node without leaves; is_leaf=lambda x: x is None makes it a leaf."
-                if prefix is None or full is None else "")
         found_kind = "<class 'jax.Array'>" if hasattr(full, "aval") else type(full)
         yield _mismatch("types", path, f"a node of type\n    {type(prefix)}\n"
-                        f"but the full tree has a value of type\n    {found_kind}.{none}")
+                        f"but the full tree has a value of type\n    {found_kind}."
+                        + " None is a node without leaves." * (prefix is None or full is None))
         return
     found = _one_level_with_keys(full)
     assert found is not None

@@ -75,6 +75,8 @@ def refusal(text: str) -> str:
     given.update(re.findall(r"(\w+): ([^,}\s]+)", named))
     misfits = [p for p, kind in given.items() if p in wanted and not _fits(kind, wanted[p])]
     for p in sorted(misfits, key=lambda p: given[p] not in _PLAIN):
+        if wanted[p] == "object":
+            return f"{name}(): {p} must not be None"
         return f"{name}(): {p} must be {wanted[p]}, got {given[p]!r} object"
     takes = ", ".join([f"{p}: {annotation}" for p, annotation in wanted.items()])
     got = ", ".join(kinds + [f"{p}: {kind}" for p, kind in given.items() if p not in wanted])
@@ -83,7 +85,8 @@ def refusal(text: str) -> str:
 
 def _fits(kind: str, annotation: str) -> bool:
     words = re.findall(r"\w+", re.sub(r"\[.*?\](?= \||$)", "", annotation))
-    return any([kind == word or word in ("object", "Any") or kind in _KINDS.get(word, "").split()
+    return any([kind == word or (word in ("object", "Any") and kind != "NoneType")
+                or kind in _KINDS.get(word, "").split()
                 or (word == "Callable" and kind not in _PLAIN) for word in words])
 
 
@@ -249,6 +252,8 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     call lacks."""
     if without := _without_object(last):
         return f"{found.string}. {without}"
+    if named := misspelt.by_name(found.string, last):
+        return f"{found.string}. {named}"
     if _refused_by_class(found.string, last):
         return (f"{found.string}. What a class is registered as a pytree with is called as "
                 "flatten(node), which gives (children, aux), and unflatten(aux, children).")

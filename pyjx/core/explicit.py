@@ -159,7 +159,9 @@ def check_out_sharding(sharding: ShardingLike, caller: str, of_context: bool = T
     if not isinstance(sharding, (NamedSharding, PartitionSpec)):
         raise TypeError(f"`out_sharding` argument of {caller} only supports instances of "
                         f"`NamedSharding` or `PartitionSpec`. Got {sharding!r} of type: "
-                        f"{type(sharding)}. To put an array on a device use jax.device_put.")
+                        f"{type(sharding)}. " + (
+                            f"A spec is jax.P({sharding!r})." if isinstance(sharding, str) else
+                            "To put an array on a device use jax.device_put."))
     context = configuration.abstract_mesh.value
     if isinstance(sharding, PartitionSpec):
         mesh, spec = context, sharding
@@ -180,7 +182,10 @@ def check_out_sharding(sharding: ShardingLike, caller: str, of_context: bool = T
             kind = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))[axis]
             raise ValueError(f"PartitionSpec passed to {caller} cannot contain axis names that are "
                              f"of type Auto or Manual. Got PartitionSpec: {spec} with axis name: "
-                             f"{axis} of type: AxisType.{kind.name}.")
+                             f"{axis} of type: AxisType.{kind.name}." + (
+                                 " Along Auto axes jax.device_put puts arrays, and inside jit "
+                                 "jax.lax.with_sharding_constraint asks for it."
+                             ) * (kind.name == "Auto"))
 
 
 def abstract_sharding(sharding: Sharding | PartitionSpec, caller: str, of_context: bool = True
@@ -235,7 +240,8 @@ def fitting(sharding: Sharding, shape: Sequence[Any]) -> Any:
         if n % parts:
             raise ValueError(f"Sharding spec {tuple(spec)} implies that array axis {i} is "
                              f"partitioned {parts} times, but does not evenly divide the dimension "
-                             f"size {n}. Got shape: {tuple(shape)} and sharding {sharding}")
+                             f"size {n}. Got shape: {tuple(shape)} and sharding {sharding}. Pad "
+                             "the array, or cut it along other dimensions or mesh axes.")
     return sharding.update(spec=spec.update(partitions=(*spec, *[None] * (ndim - len(spec)))))
 
 

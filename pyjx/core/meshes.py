@@ -134,10 +134,12 @@ def _types_of(what: str, names: tuple[Any, ...], given: Any, default: AxisType
     types = given if isinstance(given, tuple) else (given,)
     if not all([isinstance(t, AxisType) for t in types]):
         raise TypeError(f"axis_types passed to {what} must be of type `jax.sharding.AxisType`. Got "
-                        f"{types} of type {tuple(map(type, types))}")
+                        f"{types} of type {tuple(map(type, types))}. Give one of AxisType.Auto, "
+                        ".Explicit and .Manual for each axis.")
     if len(types) != len(names):
         raise ValueError("Number of axis names should match the number of axis_types. Got "
-                         f"axis_names={names} and axis_types={types}")
+                         f"axis_names={names} and axis_types={types}. For all axes alike give "
+                         f"(AxisType.{types[0].name if types else 'Auto'},) * {len(names)}.")
     return types
 
 
@@ -289,10 +291,15 @@ class Mesh(_Axes, ContextDecorator):
     def __new__(cls, devices: Any, axis_names: Any, axis_types: Any = None) -> Mesh:
         devices = np.asarray(devices, dtype=object)
         names = _names_of(axis_names)
+        if devices.size and isinstance(devices.flat[0], (int, str)):
+            raise TypeError("Mesh: devices must be an array of devices, got "
+                            f"{shortened(devices.tolist())}. jax.make_mesh((4, 2), ('x', 'y')) "
+                            "takes the sizes of the axes.")
         if devices.ndim != len(names):
             raise ValueError("Mesh requires the ndim of its first argument (`devices`) to equal "
                              "the length of its second argument (`axis_names`), but got "
-                             f"devices.ndim == {devices.ndim} and len(axis_names) == {len(names)}.")
+                             f"devices.ndim == {devices.ndim} and len(axis_names) == {len(names)}. "
+                             "jax.make_mesh takes the sizes of the axes.")
         if not names and devices.item() is None:  # as an empty array of objects is
             return empty_mesh()
         types = _types_of("Mesh", names, axis_types, AxisType.Auto)

@@ -22,15 +22,16 @@ UNEXPECTED = re.compile(
 DTYPE = re.compile(r"^data type '(\w+)' not understood")
 # What other libraries, or other functions of these, call an argument.
 _OTHER_NAMES = {
-    "dim": "axis", "dims": "axis", "axes": "axis", "axis": "dimension", "size": "shape",
+    "dim": "axis", "dims": "axis", "axes": "axis", "size": "shape",
     "low": "minval", "high": "maxval", "seed": "key", "rng": "key", "input": "x", "other": "y",
     "decimals": "ndigits", "initial": "init", "initializer": "init", "n": "length",
-    "len": "length", "steps": "num", "check_rep": "check_vma",
+    "len": "length", "steps": "num", "check_rep": "check_vma", "sharding": "device",
+    "axis": "dimension in_axes axis_name",
 }
 _WORD = re.compile("['\"]([\\w.-]+)['\"]")
 _NAMED = re.compile(r" are ((?:\w+, )+\w+)")
 _LISTED = re.compile(f"[\\[({{]{_WORD.pattern}(?!}})|"
-                     f"{_WORD.pattern},? ?(?:or|and)? ?{_WORD.pattern}")
+                     f"{_WORD.pattern},? ?(?:or|and)? ?(?={_WORD.pattern})")
 
 
 def as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -72,8 +73,11 @@ def as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
 
 
 def _strings(x: Any) -> list[str]:
-    return [y for y in islice(x if isinstance(x, (list, tuple, dict)) else (x,), 8)
+    return [y for y in islice(x if isinstance(x, _COLLECTIONS) else (x,), 8)
             if isinstance(y, str) and 2 < len(y) < 40]
+
+
+_COLLECTIONS = (list, tuple, dict, set, frozenset)
 
 
 def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -88,13 +92,25 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
             "*" * (p.kind is p.VAR_POSITIONAL) + p.name: p.kind in (
                 p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
             for p in signature(fun).parameters.values()
-            if p.kind is not p.VAR_KEYWORD and p.name != "self"})
+            if p.kind is not p.VAR_KEYWORD and p.name not in ("self", "cls")})
     named = [p for p, by_name in known.items() if by_name]
-    other = _OTHER_NAMES.get(given)
-    close = [other] if other in named else difflib.get_close_matches(given, named, 1, 0.7)
+    others = [p for p in _OTHER_NAMES.get(given, "").split() if p in named]
+    close = others or difflib.get_close_matches(given, named, 1, 0.7)
     if close:
         return f"{found.string}. Did you mean '{close[0]}'?"
     return f"{found.string}. The arguments are {', '.join(known)}." if known else None
+
+
+def by_name(text: str, last: TracebackType) -> str:
+    """That a function which got too many arguments by position takes some by their names; empty if
+    it takes none so."""
+    found = re.match(r"(?:\w+\.)?(\w+)\(\) takes .*positional arguments? ", text)
+    if found is None or not is_ours(last):
+        return ""
+    names = [f"{p.name}=" for fun in islice(_functions(None, found[1], last), 1)
+             for p in signature(fun).parameters.values()
+             if p.kind is p.KEYWORD_ONLY and p.name[0] != "_"]
+    return f"By name it takes {', '.join(names)}." if names else ""
 
 
 def _functions(owner: str | None, name: str, last: TracebackType) -> Iterator[FunctionType]:
@@ -131,8 +147,11 @@ def is_ours(last: TracebackType) -> bool:
 def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     """What to use for an attribute that arrays have not, and which others an object has of a class
     with few; Python is to guess no other beside it."""
-    said = hint("pyjx.Array", exc.name) if hasattr(exc.obj, "aval") and exc.name else ""
-    if exc.name and not said and type(exc.obj).__module__.startswith("pyjx."):
+    kind = type(exc.obj)
+    package = "pyjx.Array" if hasattr(exc.obj, "aval") else f"jax.{kind.__name__}" * (
+        kind.__module__.startswith("jaxlib."))
+    said = hint(package, exc.name) if package and exc.name else ""
+    if exc.name and not said and kind.__module__.startswith("pyjx."):
         names = [name for name in dir(exc.obj) if name[0] != "_"]
         close = difflib.get_close_matches(exc.name, names, 1, 0.7)
         said = f". Did you mean: '{close[0]}'?" if close else (

@@ -178,7 +178,7 @@ def find_frame(name: Any) -> AxisFrame:
             return frame
     names = [axis.name for axis in named_axes() if axis.name is not None]
     cure = "name one of them, or bind it by `vmap`, `pmap` or `shard_map`" if names else \
-        f"`vmap(..., axis_name={name!r})` makes one"
+        f"`vmap(..., axis_name={name!r})`, or `shard_map` over a mesh with such an axis, makes one"
     raise NameError(f"Found an unbound axis name: {name}. The named axes here are {names}; {cure}.")
 
 

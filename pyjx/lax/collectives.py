@@ -39,6 +39,7 @@ from pyjx.core.primitive import (
     vary_unreduced_cast_p,
 )
 from pyjx.core.specs import NO_AXES
+from pyjx.core.value_texts import in_short
 from pyjx.engine.axes import reduce_sum_p, reduced_shape, reduced_sharding, stretched_along
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.primitives import cast
@@ -67,6 +68,10 @@ def as_axes(axis_name: AxisName) -> Axes:
       TypeError: one of them, such as an array, is not hashable.
     """
     axes = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    for name in axes:
+        if hasattr(name, "aval"):
+            raise TypeError(f"axis_name must be the name of an axis, got {in_short(name)}. The "
+                            "array comes first, as in psum(x, 'i').")
     hash(axes)
     return axes
 
@@ -579,6 +584,10 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     1.0
     """
     if to not in ("varying", "reduced", "unreduced"):
+        if to == "invarying":
+            raise ValueError("pcast: Got unexpected `to` value 'invarying'. What varies is made "
+                             "the same on all devices by psum, pmax or all_gather(..., "
+                             "to='invarying')")
         raise ValueError("pcast: Got unexpected `to` value. Allowed `to` values are 'varying', "
                          f"'reduced' and 'unreduced', got {to!r}")
     if isinstance(axis_name, (set, frozenset)):

@@ -321,7 +321,7 @@ def _gather_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, *,
         "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather "
         "indexing as out sharding could not be resolved unambiguously (or would require "
         f"collectives on inputs). Got operand={x!r}, indices={indices!r}. Give it as "
-        f"{spec_to_give()}.")
+        f"{spec_to_give()}, or call jax.reshard on the operand before.")
     batch = [i for i in range(out.ndim) if i not in dn.offset_dims]
     clear = all([e is None or i in dn.start_indices_batching_dims for i, e in enumerate(places)])
     taken = iter(dn.offset_dims)
@@ -557,7 +557,7 @@ def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, up
         "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the "
         "scatter update as out sharding could not be resolved unambiguously (or would require "
         f"collectives on inputs). Got operand={x!r}, indices={indices!r}, updates={updates!r}. "
-        f"Give it as {spec_to_give()}.")
+        f"Give it as {spec_to_give()}, or call jax.reshard on the operand before.")
     entries: list[Any] = []
     given, places, written = entries_of(x), entries_of(indices), entries_of(updates)
     allowed: list[Any] = [None] * updates.ndim

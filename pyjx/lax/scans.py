@@ -14,6 +14,7 @@ from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.references import check_undivided, is_ref
+from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import leaf_paths, source_of
@@ -249,7 +250,10 @@ def bind_scan(body: ClosedJaxpr, consts: Sequence[Any], carry: Sequence[Any], xs
 def _element(aval: ShapedArray, length: int) -> ShapedArray:
     """The type of what an iteration gets of an array."""
     if not aval.is_high and entries_of(aval)[0] is not None:
-        raise ValueError(f"0th dimension of all xs should be replicated. Got {aval.sharding.spec}")
+        spec = aval.sharding.spec
+        raise ValueError(f"0th dimension of all xs should be replicated. Got {spec}. Call "
+                         "jax.reshard on it before, with "
+                         f"{spec_to_give(spec.update(partitions=(None, *spec[1:])))}.")
     return without_dim(aval, 0, length)  # type: ignore[no-any-return]
 
 

@@ -583,11 +583,13 @@ def install() -> None:
     for name in ("block_until_ready", "copy_to_host_async"):
         setattr(Tracer, name, _unavailable(
             name, "method", " Leave it out: call it on what the traced function returns."))
-    for name, cure in (("device", ""), ("dimension_as_value", ""),
+    for name, cure in (("device", " Ask what the traced function returns."),
+                       ("dimension_as_value", ""),
                        ("memory_space", " Use `jax.typeof(x).memory_space` instead.")):
         setattr(Tracer, name, _unavailable(name, "attribute", cure))
     Tracer.sharding = _unavailable(  # type: ignore[assignment, method-assign]
-        "sharding", "attribute", " To query sharding information on tracers, use `jax.typeof(x)`.")
+        "sharding", "attribute", " To query sharding information on tracers, use `jax.typeof(x)`; "
+        "along Auto axes jax.debug.inspect_array_sharding(x, callback=print) tells it.")
     _show_attributes(Array)
     for cls in (ArrayImpl, Tracer, ShapedArray, _NoMember):
         guard_methods(cls)

@@ -100,8 +100,10 @@ def shard_map(f: Callable[..., Any] = missing, /, *, out_specs: Any, in_specs: A
         raise TypeError("shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` "
                         f"instance for its second argument, but got {mesh} of type {type(mesh)}.")
     if not isinstance(axis_names, (set, frozenset)):
+        given = [axis_names] if isinstance(axis_names, str) else axis_names
+        cure = f": write {set(given)}" if isinstance(given, (list, tuple)) else ""
         raise TypeError("axis_names argument of shard_map should be of type `frozenset` or `set`. "
-                        f"Got type {type(axis_names)}")
+                        f"Got type {type(axis_names)}{cure}")
     if not isinstance(in_specs, InferFromArgs) and in_specs is not None:
         _check_specs("in_specs", in_specs)
     _check_specs("out_specs", out_specs)
@@ -110,7 +112,11 @@ def shard_map(f: Callable[..., Any] = missing, /, *, out_specs: Any, in_specs: A
 
 @guard
 def _wrapped(mapped: _Mapped) -> Any:
-    def wrapped(*args: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise TypeError(f"{name_of(mapped.fun)}() got an unexpected keyword argument "
+                            f"{next(iter(kwargs))!r}: what shard_map gives takes its arguments by "
+                            "position.")
         return mapped(args)
 
     return wraps(mapped.fun, wrapped)
@@ -230,11 +236,16 @@ class _Mapped(Record):
         if context.empty:
             return self.mesh
         if not _is_same_mesh(self.mesh.abstract_mesh, context):
-            cure = (" Inside of another shard_map leave `mesh` out, or pass "
-                    "jax.sharding.get_abstract_mesh(), and name the axes that are not manual yet "
-                    "as axis_names.") if context.manual_axes else ""
+            cure = "Leave `mesh` out to map over that one, or call it outside of set_mesh."
+            if context.manual_axes:
+                cure = ("Inside of another shard_map leave `mesh` out, or pass "
+                        "jax.sharding.get_abstract_mesh(), and name the axes that are not manual "
+                        "yet as axis_names.")
+            if context.are_all_axes_manual:
+                cure = ("Inside of a shard_map over all axes there are none left to map over: call "
+                        "the function itself.")
             raise ValueError(f"The context mesh {context} should match the mesh passed to "
-                             f"shard_map {self.mesh}.{cure}")
+                             f"shard_map {self.mesh}. {cure}")
         return context if context.manual_axes else self.mesh
 
     def _names(self, mesh: Mesh | AbstractMesh) -> frozenset[Any]:
@@ -265,7 +276,7 @@ class _Mapped(Record):
                 kinds = ", ".join([f"AxisType.{types[n].name}" for n in ordered(mesh, names)])
                 raise TypeError(f"{self.specs_name} was not specified when axis_name={set(names)} "
                                 f"was of type {kinds}. Only along Explicit axes types say how "
-                                "arguments are cut.")
+                                f"arguments are cut: give {self.specs_name}.")
             return tuple([WHOLE if a is None else _spec_of(a, names) for a in avals])
         specs = _spread("in_specs", self.in_specs, args, is_none)
         self._check_axes("in_specs", mesh, names, specs)
@@ -323,8 +334,9 @@ class _Mapped(Record):
                    if a not in names or a in taken]
         if unknown:
             listed = ", ".join(map(repr, ordered(mesh, names - taken)))
-            missing = "" if unknown[0] in mesh.axis_names else \
-                f", which the mesh has not: its axes are {mesh.axis_names}"
+            missing = ", which is none of the axis_names that are mapped over" if (
+                unknown[0] in mesh.axis_names) else (
+                f", which the mesh has not: its axes are {mesh.axis_names}")
             if unknown[0] in taken:
                 missing = ", along which the axis lies that vmap maps over around it"
             raise ValueError(
@@ -434,9 +446,11 @@ def _with_kwargs(in_tree: TreeDef) -> TreeDef:
 def _check_specs(what: str, specs: Any) -> None:
     wrong = [s for s in flatten(specs)[0] if not hasattr(s, "to_lo")]
     if wrong:
+        meant = wrong[0].spec if isinstance(wrong[0], NamedSharding) else (
+            f"jax.P({wrong[0]!r})" if isinstance(wrong[0], str) else "")
         raise TypeError(f"shard_map {what} argument must be a pytree of "
                         f"`jax.sharding.PartitionSpec` instances, but: {what} holds {wrong[0]!r} "
-                        f"of type {type(wrong[0])}")
+                        f"of type {type(wrong[0])}{meant and f'. Give {meant}'}")
 
 
 def _spread(what: str, specs: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None
@@ -444,7 +458,8 @@ def _spread(what: str, specs: Any, tree: Any, is_leaf: Callable[[Any], bool] | N
     """The spec of each leaf of a tree that `specs` is a prefix of; None for an argument is that of
     one which all devices get whole."""
     return tuple([WHOLE if spec is None else spec for spec in broadcast_argument(
-        f"shard_map {what}", specs, tree, is_leaf)])
+        f"shard_map {what}", specs, tree, is_leaf, "it is a PartitionSpec, or a tree of them as "
+        "that of the values; jax.P() is for what is the same on all devices.")])
 
 
 def _is_of_own_type(what: str, spec: Any, aval: Any) -> bool:

@@ -14,7 +14,7 @@ from pyjx.core.layouts import Format, Layout
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.places import MEMORY_KINDS, Space, names_no_mesh, space_called
 from pyjx.core.prefixes import broadcast_argument, is_none
-from pyjx.core.specs import PartitionSpec
+from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.value_texts import in_short, shortened_text
 from pyjx.engine.moves import device_put_p as device_put_p
@@ -245,10 +245,19 @@ def _put_traced(tree: Any, leaves: list[Any], targets: Sequence[Any], sources: S
         for d, a in zip(donated, aliased, strict=True))
     targets = [None if names_no_mesh(t) else
                _along_mesh(t) if isinstance(t, PartitionSpec) else t for t in targets]
-    tree_util.of_each_leaf(lambda x, target: check_rank(target, get_aval(x)) if isinstance(
-        target, Sharding) else None, "x", tree, leaves, targets)
+    tree_util.of_each_leaf(_check_recorded, "x", tree, leaves, targets)
     return device_put_p.bind(*leaves, devices=tuple(targets), srcs=tuple(sources),
                              copy_semantics=semantics)
+
+
+def _check_recorded(x: Any, target: Any) -> None:
+    if isinstance(target, Sharding):
+        check_rank(target, get_aval(x))
+    manual = set(get_abstract_mesh().manual_axes)
+    if manual and type(target) is NamedSharding and not manual.isdisjoint(axes_of(target.spec)):
+        raise ValueError(f"device_put: {target.spec} contains manual axes, which shard_map maps "
+                         f"over here: {sorted(map(str, manual))}. Inside of shard_map a value is "
+                         "on its device: put the arguments there before, as in_specs say.")
 
 
 def _device_put_impl(*operands: Value, devices: Sequence[Any], srcs: Sequence[Any],

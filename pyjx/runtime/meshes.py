@@ -54,8 +54,12 @@ def make_mesh(axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
                         f"({sizes},); got {sizes}.")
     shape = tuple(sizes)
     if not all([isinstance(n, (int, np.integer)) and n > 0 for n in shape]):
+        swapped = isinstance(axis_names, (list, tuple)) and all(
+            [isinstance(n, int) for n in axis_names])
+        cure = ("the sizes come first: make_mesh((2, 4), ('x', 'y'))." if swapped else
+                "each axis has at least one device.")
         raise ValueError("`axis_sizes` passed to `make_mesh` should be a sequence of ints. Got "
-                         f"{sizes!r}; each axis has at least one device.")
+                         f"{sizes!r}; {cure}")
     shape = tuple(map(int, shape))
     names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     if len(names) != len(shape):
@@ -127,7 +131,8 @@ class set_mesh:
                 f"mesh {mesh} contains manual axes which is not allowed when using `jax.set_mesh`. "
                 "Please use `jax.shard_map` to enter into `Manual` mode instead.")
         if state.dynamic is not eager_trace:
-            raise ValueError("`set_mesh` can only be used outside of `jax.jit`.")
+            raise ValueError("`set_mesh` can only be used outside of `jax.jit`. Set the mesh "
+                             "around the call of the jitted function.")
         unset = mesh.empty
         self.prev_abstract_mesh = configuration.abstract_mesh.swap_local(
             None if unset else mesh.abstract_mesh)

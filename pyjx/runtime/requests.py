@@ -52,7 +52,8 @@ class Asked(Alike):
         leaves = broadcast_argument(
             f"pjit {self.what}", self.tree.unflatten(self.leaves),
             tree.unflatten([AnArray()] * tree.num_leaves), hint=(
-                "a tuple has an entry for each positional argument." * (self.what[0] == "i")))
+                "a tuple has an entry for each positional argument that is not static."
+            ) * (self.what[0] == "i"))
         layouts = tuple([s.layout if isinstance(s, Format) else None for s in leaves])
         shardings = tuple([s.sharding if isinstance(s, Format) else s for s in leaves])
         mesh = None if self.mesh is None else self.mesh.value

@@ -124,8 +124,10 @@ def _check_summed(mesh: Mesh | AbstractMesh, spec: Any, names: tuple[Any, ...]) 
 
 def _raise_no_spec(given: Any) -> NoReturn:
     entries = given if isinstance(given, (tuple, list)) else (given,)
-    raise TypeError("The spec of a NamedSharding is a PartitionSpec, such as jax.P"
-                    f"({', '.join(map(repr, entries))}); got {given!r} of type {type(given)}.")
+    meant = entries[0] if len(entries) == 1 and isinstance(entries[0], PartitionSpec) else (
+        f"jax.P({', '.join(map(repr, entries))})")
+    raise TypeError(f"The spec of a NamedSharding is a PartitionSpec, such as {meant}; got "
+                    f"{given!r} of type {type(given)}.")
 
 
 jaxlib_api.set_check_pspec(check_spec, PartitionSpec())

@@ -18,7 +18,7 @@ from pyjx.core.places import names_in_types, place_of
 from pyjx.core.prefixes import AnArray, broadcast_argument
 from pyjx.core.records import Record
 from pyjx.core.references import check_distinct, check_undivided, is_ref
-from pyjx.core.specs import MappingSpec, PartitionSpec, axes_of
+from pyjx.core.specs import MappingSpec, PartitionSpec, axes_of, reshard_first
 from pyjx.core.trace import Tracer, state
 from pyjx.core.value_texts import shortened
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
@@ -314,7 +314,8 @@ def _axis_sharding(leaves: Sequence[Any], dims: Sequence[int | None], spmd_name:
     if len(found) > 1:
         one, other, *_ = found
         raise ValueError("Mapped away dimension of inputs passed to vmap should be sharded the "
-                         f"same. Got inconsistent axis specs: {one} vs {other}")
+                         f"same. Got inconsistent axis specs: {one} vs {other}. "
+                         f"{reshard_first('one of them')}")
     entry, mesh = next(iter(found.items()), (None, None))
     if entry is None or mesh is None:
         return None

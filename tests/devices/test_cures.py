@@ -1,0 +1,123 @@
+"""What errors over several devices say is to be written, and that it serves."""
+
+import traceback
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.core import advice
+from pyjx.core.frames import is_internal
+from pyjx.sharding import AxisType, Mesh, NamedSharding
+from pyjx.sharding import PartitionSpec as P
+
+X, V = np.arange(32, dtype=np.float32).reshape(8, 4), np.arange(8, dtype=np.float32)
+AUTO = (AxisType.Auto,)
+MESH = jax.make_mesh((8,), ("x",), AUTO)
+GRID = jax.make_mesh((4, 2), ("data", "model"), AUTO * 2)
+TYPED = jax.make_mesh((4, 2), ("data", "model"))
+
+
+ROWS = P("x")
+
+
+def smap(f, in_specs=ROWS, out_specs=ROWS, **options):
+    return jax.shard_map(f, in_specs=in_specs, out_specs=out_specs, **{"mesh": MESH, **options})
+
+
+def set_mesh(mesh, call):
+    with jax.set_mesh(mesh):
+        return call()
+
+
+def typed(call):
+    """The call with an array that is cut along both axes of a mesh, which is set."""
+    return lambda *more: set_mesh(TYPED, lambda: call(
+        jax.device_put(X, P("data", "model")), *more))
+
+
+# What is wrong, what is said, and for the most what is written then.
+CASES = {
+    "types-of-axes": (lambda: jax.make_mesh((4, 2), ("x", "y"), AxisType.Auto),
+                      "(AxisType.Auto,) * 2", lambda: jax.make_mesh((4, 2), ("x", "y"), AUTO * 2)),
+    "names-of-types": (lambda: jax.make_mesh((8,), ("x",), ("auto",)), "Give one of AxisType.Auto"),
+    "names-first": (lambda: jax.make_mesh(("x", "y"), (4, 2)), "the sizes come first: make_mesh("),
+    "sizes-of-mesh": (lambda: Mesh((4, 2), ("x", "y")), "jax.make_mesh((4, 2), ('x', 'y'))",
+                      lambda: jax.make_mesh((4, 2), ("x", "y"))),
+    "list-of-spec": (lambda: NamedSharding(MESH, [P("x")]), "such as P('x',);"),
+    "no-spec": (lambda: NamedSharding(MESH, None), "NamedSharding(): spec must not be None"),
+    "devices": (lambda: jax.device_put(X, jax.devices()), "a sharding, jax.NamedSharding(mesh, "),
+    "mesh": (lambda: jax.device_put(X, MESH), "jax.NamedSharding(mesh, jax.P('x'))",
+             lambda: jax.device_put(X, jax.NamedSharding(MESH, jax.P("x")))),
+    "array-first": (lambda: jax.device_put(jax.devices()[0], X), "float32[8,4]. The array comes"),
+    "sharding": (lambda: jax.device_put(X, sharding=NamedSharding(MESH, P())), "mean 'device'?"),
+    "spec-of-one": (lambda: jnp.ones(3).sharding.spec, "Use jax.NamedSharding(mesh, spec)"),
+    "device-called": (lambda: jnp.ones(3).device(), "Use x.device, which is no method."),
+    "shards": (lambda: jnp.ones(3).shards, "Use x.addressable_shards."),
+    "positions": (lambda: jax.shard_map(lambda x: x, MESH, P("x"), P("x")),
+                  "By name it takes out_specs=, in_specs=, mesh=, axis_names=, check_vma=."),
+    "by-name": (lambda: smap(lambda x: x)(x=V), "'x': what shard_map gives takes its arguments by"),
+    "string-spec": (lambda: smap(lambda x: x, "x"), "Give jax.P('x')"),
+    "sharding-spec": (lambda: smap(lambda x: x, NamedSharding(MESH, P("x"))), "Give P('x',)"),
+    "no-out_specs": (lambda: smap(lambda x: (x, x), out_specs=(P("x"), None))(V),
+                     "jax.P() is for what is the same on all devices."),
+    "no-in_specs": (lambda: jax.shard_map(lambda x: x, mesh=MESH, out_specs=P("x"))(V),
+                    "how arguments are cut: give in_specs."),
+    "axis_names": (lambda: smap(lambda x: x, axis_names=("x",)), "write {'x'}",
+                   lambda: smap(lambda x: x, axis_names={"x"})(V)),
+    "axis_names-of-text": (lambda: smap(lambda x: x, axis_names="x"), "write {'x'}"),
+    "misspelt-axis": (lambda: smap(lambda x: x, P("data"), P("data"), mesh=GRID,
+                                   axis_names={"date"})(V), "Did you mean 'data'?"),
+    "not-mapped": (lambda: smap(lambda x: x, P("model"), mesh=GRID, axis_names={"data"})(V),
+                   "'model', which is none of the axis_names"),
+    "other-mesh": (lambda: set_mesh(GRID, lambda: smap(lambda x: x)(V)), "or call it outside of",
+                   lambda: smap(lambda x: x)(V)),
+    "within": (lambda: smap(lambda x: smap(lambda x: x)(x))(V), "call the function itself",
+               lambda: smap(lambda x: (lambda x: x)(x))(V)),
+    "put-within": (lambda: smap(lambda x: jax.device_put(x, NamedSharding(MESH, P("x"))))(V),
+                   "device_put: P('x',) contains manual axes, which shard_map maps over here",
+                   lambda: smap(lambda x: jax.device_put(x, NamedSharding(MESH, P())))(V)),
+    "name-first": (lambda: smap(lambda x: lax.psum("x", x))(V), "The array comes first, as"),
+    "psum-axis": (lambda: smap(lambda x: lax.psum(x, axis="x"))(V), "Did you mean 'axis_name'?"),
+    "no-axis": (lambda: lax.psum(V, "x"), "or `shard_map` over a mesh with such an axis"),
+    "to-invarying": (lambda: smap(lambda x: lax.pcast(x, "x", to="invarying"))(V),
+                     "by psum, pmax or all_gather(..., to='invarying')",
+                     lambda: smap(lambda x: lax.pmax(x, "x"), out_specs=P())(V)),
+    "to-invariant": (lambda: smap(lambda x: lax.all_gather(x, "x", to="invariant"))(V),
+                     "Did you mean 'invarying'?"),
+    "static": (lambda: jax.jit(lambda x, n: x * n, static_argnums=1, in_shardings=(None, None))(
+        X, 3), "an entry for each positional argument that is not static."),
+    "auto": (lambda: set_mesh(GRID, lambda: jax.reshard(X, P("data"))), "jax.device_put puts arr",
+             lambda: set_mesh(GRID, lambda: jax.device_put(X, P("data")))),
+    "text": (typed(lambda x: jax.reshard(x, "data")), "A spec is jax.P('data').",
+             typed(lambda x: jax.reshard(x, jax.P("data")))),
+    "indivisible": (typed(lambda x: jax.reshard(jnp.ones(6), P("data"))), "Pad the array, or"),
+    "set-within": (lambda: jax.jit(lambda x: set_mesh(MESH, lambda: x))(X), "around the call of"),
+    "scanned": (typed(lambda x: lax.scan(lambda c, r: (c, r), 0.0, x)),
+                "with P(None, 'model').",
+                typed(lambda x: lax.map(lambda r: r, jax.reshard(x, P(None, "model"))))),
+    "mapped": (typed(lambda x: jax.vmap(jnp.add)(x, X)), "Call jax.reshard on one of them before",
+               typed(lambda x: jax.vmap(jnp.add)(x, jax.reshard(X, P("data"))))),
+    "product": (typed(lambda x: x @ x.T), "as in jnp.matmul(x, y, out_sharding=P(...)).",
+                typed(lambda x: jnp.matmul(x, x.T, out_sharding=P("data")))),
+    "permuted": (typed(lambda x: jax.random.permutation(jax.random.key(0), x)),
+                 "or call jax.reshard on the operand before.",
+                 typed(lambda x: jax.random.permutation(jax.random.key(0), jax.reshard(x, P())))),
+    "asked": (lambda: jax.jit(lambda x: x.sharding)(X), "inspect_array_sharding(x, callback=print)",
+              lambda: jax.jit(lambda x: jax.debug.inspect_array_sharding(x, callback=print))(X)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_serves_is_said(name):
+    wrong, words, *cured = CASES[name]
+    with pytest.raises(Exception) as caught:
+        wrong()
+    advice.complete(caught.value)  # as of what Python raises as it is shown
+    assert words in str(caught.value)
+    frames = traceback.extract_tb(caught.value.__traceback__)[1:]
+    assert not [f for f in frames if is_internal(f.filename)]
+    for serves in cured:
+        serves()
