@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from inspect import signature
 from itertools import islice
+from opcode import opname
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any
 
@@ -26,7 +27,7 @@ _OTHER_NAMES = {
     "low": "minval", "high": "maxval", "seed": "key", "rng": "key", "input": "x", "other": "y",
     "decimals": "ndigits", "initial": "init", "initializer": "init", "n": "length",
     "len": "length", "steps": "num", "check_rep": "check_vma", "sharding": "device",
-    "axis": "dimension in_axes axis_name",
+    "axis": "dimension in_axes axis_name", "static_argnums": "static_broadcasted_argnums",
 }
 _WORD = re.compile("['\"]([\\w.-]+)['\"]")
 _NAMED = re.compile(r" are ((?:\w+, )+\w+)")
@@ -147,6 +148,10 @@ def is_ours(last: TracebackType) -> bool:
 def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     """What to use for an attribute that arrays have not, and which others an object has of a class
     with few; Python is to guess no other beside it."""
+    code = last.tb_frame.f_code
+    if found.string[:1] != "'" or (is_internal(code.co_filename) and opname[
+            code.co_code[last.tb_lasti]] != "RAISE_VARARGS"):
+        return None  # the user has not asked for it
     kind = type(exc.obj)
     package = "pyjx.Array" if hasattr(exc.obj, "aval") else f"jax.{kind.__name__}" * (
         kind.__module__.startswith("jaxlib."))

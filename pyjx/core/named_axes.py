@@ -165,6 +165,9 @@ def mapped_along() -> frozenset[Any]:
                       for name in axes_of(axis.sharding.spec)])
 
 
+NO_NAME = "_internal_pmap_axis_name"  # of an axis of `pmap` that the user gave none
+
+
 def find_frame(name: Any) -> AxisFrame:
     """The innermost axis called `name`.
 
@@ -176,7 +179,7 @@ def find_frame(name: Any) -> AxisFrame:
     for frame in reversed(state.axis_frames):
         if frame.axis.name == name:
             return frame
-    names = [axis.name for axis in named_axes() if axis.name is not None]
+    names = [axis.name for axis in named_axes() if axis.name not in (None, NO_NAME)]
     cure = "name one of them, or bind it by `vmap`, `pmap` or `shard_map`" if names else \
         f"`vmap(..., axis_name={name!r})`, or `shard_map` over a mesh with such an axis, makes one"
     raise NameError(f"Found an unbound axis name: {name}. The named axes here are {names}; {cure}.")

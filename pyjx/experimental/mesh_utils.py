@@ -42,11 +42,12 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None 
     >>> create_device_mesh((1, 1), jax.devices()[:1]).shape
     (1, 1)
     """
-    devices = list(backends.devices() if devices is None else devices)
-    shape = tuple(mesh_shape)
+    given, shape = devices, tuple(mesh_shape)
+    devices = list(backends.devices() if given is None else given)
     if math.prod(shape) != len(devices):
+        cure = "." if given else backends.for_more(devices, math.prod(shape))
         raise ValueError(f"Number of devices {len(devices)} must equal the product of mesh_shape "
-                         f"{shape}{backends.for_more(devices, math.prod(shape))}")
+                         f"{shape}{cure}")
     last = devices[-1]
     handler = device_kind_handler_dict.get(last.device_kind)
     if handler is not None:

@@ -13,11 +13,11 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from pyjx.core.meshes import AbstractMesh, Mesh
-from pyjx.core.named_axes import mapped_along, mesh_axes
+from pyjx.core.named_axes import NO_NAME, mapped_along, mesh_axes
 from pyjx.core.places import names_in_types, spec_along
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.primitive import vary
@@ -27,7 +27,15 @@ from pyjx.core.specs import HiPspec, Infer, InferFromArgs, PartitionSpec, Unredu
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import moveaxis
-from pyjx.engine.functions import FlatFun, check_values, flatten, leaf_paths, name_of, source_of
+from pyjx.engine.functions import (
+    FlatFun,
+    check_values,
+    flatten,
+    leaf_paths,
+    name_of,
+    raise_bad_result,
+    source_of,
+)
 from pyjx.engine.own_types import part_types
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import AxisName, TreeDef
@@ -100,8 +108,9 @@ def shard_map(f: Callable[..., Any] = missing, /, *, out_specs: Any, in_specs: A
         raise TypeError("shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` "
                         f"instance for its second argument, but got {mesh} of type {type(mesh)}.")
     if not isinstance(axis_names, (set, frozenset)):
-        given = [axis_names] if isinstance(axis_names, str) else axis_names
-        cure = f": write {set(given)}" if isinstance(given, (list, tuple)) else ""
+        given: Any = axis_names
+        names = (given,) if isinstance(given, str) else given
+        cure = f": write {set(names)}" if isinstance(names, (list, tuple)) else ""
         raise TypeError("axis_names argument of shard_map should be of type `frozenset` or `set`. "
                         f"Got type {type(axis_names)}{cure}")
     if not isinstance(in_specs, InferFromArgs) and in_specs is not None:
@@ -151,6 +160,7 @@ class _Mapped(Record):
     names: frozenset[Any]
     check_vma: bool
     specs_name: str = "in_specs"
+    debug_info: DebugInfo | None = None  # of the user's function, if that is another one
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         leaves, in_tree = flatten(args)
@@ -203,8 +213,9 @@ class _Mapped(Record):
         if self.check_vma:
             _check_parts_vary(local, in_specs)
         flat = FlatFun(self.fun, in_tree)
-        debug = DebugInfo("shard_map", source_of(self.fun),
-                          lambda: leaf_names(parameters_of(self.fun), _with_kwargs(in_tree), ()))
+        debug = self.debug_info or DebugInfo(
+            "shard_map", source_of(self.fun),
+            lambda: leaf_names(parameters_of(self.fun), _with_kwargs(in_tree), ()))
         out_specs: Specs = ()
 
         def run(*leaves: Any) -> list[Any]:
@@ -562,9 +573,6 @@ def _specs_of_axes(what: str, axes: Any, name: Any) -> Any:
 # It is `jit` of `shard_map` over a mesh of one axis. A `pmap` in a function that is mapped so is
 # `vmap` on each device, as the devices are those of the outer one.
 
-NO_NAME = "_internal_pmap_axis_name"
-
-
 def pmap(fun: Callable[..., Any], axis_name: AxisName = None, *, in_axes: Any = 0,
          out_axes: Any = 0, static_broadcasted_argnums: Any = (),
          devices: Sequence[Any] | None = None, backend: str | None = None,
@@ -734,14 +742,17 @@ class _OnDevices(Record):
             outs, result_tree = flatten(of_leaves(*[
                 x if a is None else lax.squeeze(x, (a,))
                 for x, a in zip(leaves, axes, strict=True)]))
-            check_values(outs)
+            if not all(map(is_valid_value, outs)):
+                raise_bad_result(f"function {source_of(self.fun)}", result_tree, outs)
             wanted = self._out_axes(result_tree)
             return result_tree.unflatten([x if a is None else lax.expand_dims(x, (0,))
                                           for x, a in zip(outs, wanted, strict=True)])
 
         on_device.__name__ = on_device.__qualname__ = name_of(self.fun)  # which errors name
-        mapped = shard_map(on_device, mesh=mesh, in_specs=specs, out_specs=out_specs,
-                           check_vma=False)
+        mapped = _wrapped(_Mapped(
+            on_device, mesh, specs, out_specs, frozenset(), False, debug_info=DebugInfo(
+                "pmap", source_of(self.fun), lambda: leaf_names(
+                    parameters_of(self.fun), tree, (constants,)))))
 
         def run(*leaves: Any) -> Any:
             outs, result_tree = flatten(mapped(*leaves))

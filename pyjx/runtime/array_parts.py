@@ -13,6 +13,7 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.layouts import AutoLayout, Format, ShardingLike
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
+from pyjx.core.value_texts import in_short
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.processes import group
@@ -57,6 +58,9 @@ def _is_shape(x: Any) -> bool:
 
 def _array(sharding: ShardingLike, local: Any, global_shape: Any) -> Any:
     ndim = local.ndim
+    if hasattr(sharding, "dtype"):
+        raise TypeError("make_array_from_process_local_data: the sharding comes first, got "
+                        f"{in_short(sharding)} for it.")
     if not isinstance(sharding, Sharding):
         return _put_alone(sharding, local, global_shape)
     check_has_devices(sharding, "jax.make_array_from_process_local_data")
@@ -178,6 +182,8 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any,
     sharding.check_compatible_aval(shape)
     local = sharding.addressable_devices_indices_map(shape)
     parts = [data_callback(index) for index in local.values()]
+    if any([part is None for part in parts]):
+        raise TypeError(f"{name}: data_callback returned None. Is a `return` missing?")
     parts = [p if dtypes.is_extended(getattr(p, "dtype", None)) else np.asarray(p) for p in parts]
     dtype = _dtype_of_parts(parts, dtype, name)
     if dtypes.is_extended(dtype):

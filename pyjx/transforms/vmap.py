@@ -457,7 +457,7 @@ def _raise_rank(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
         f"{name} was requested to map its argument along axis {axis}, which implies that its rank "
         f"should be at least {axis + 1 if axis >= 0 else -axis}, but is only {len(shape)} (its "
         f"shape is {shape}). It is {leaf}; "
-        f"{'; '.join(cures) or 'call the function without vmap, as nothing else is mapped'}.")
+        f"{'; '.join(cures) or f'call the function without {name}, as nothing else is mapped'}.")
 
 
 def _raise_batched(out_tree: TreeDef, i: int, dim: int, axis_name: AxisName) -> NoReturn:

@@ -10,6 +10,7 @@ import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core import advice
 from pyjx.core.frames import is_internal
+from pyjx.experimental import multihost_utils
 from pyjx.sharding import AxisType, Mesh, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
@@ -105,6 +106,21 @@ CASES = {
     "permuted": (typed(lambda x: jax.random.permutation(jax.random.key(0), x)),
                  "or call jax.reshard on the operand before.",
                  typed(lambda x: jax.random.permutation(jax.random.key(0), jax.reshard(x, P())))),
+    "pmap-of-number": (lambda: jax.pmap(lambda x: x)(1.0), "without pmap, as nothing else is mapp"),
+    "pmap-without-name": (lambda: jax.pmap(lambda x: lax.psum(x, "i"))(V), "axes here are []"),
+    "pmap-static": (lambda: jax.pmap(lambda x, n: x, static_argnums=1), "'static_broadcasted_arg"),
+    "pmap-asks": (lambda: jax.pmap(lambda n, x, **k: x if k["z"]["a"] > n else -x,
+                                   static_broadcasted_argnums=0)(3, V, z={"a": V}),
+                  "for pmap. This concrete value was not available in Python because it depends "
+                  "on the value of the argument k['z']['a']."),
+    "pmap-result": (lambda: jax.pmap(lambda x: {"k": "a"})(V), "<class 'str'> at output component"),
+    "local-data": (lambda: jax.make_array_from_process_local_data(X, NamedSharding(MESH, P())),
+                   "the sharding comes first, got float32[8,4] for it."),
+    "no-data": (lambda: jax.make_array_from_callback((8,), NamedSharding(MESH, P()), print),
+                "data_callback returned None. Is a `return` missing?"),
+    "spec-for-mesh": (lambda: multihost_utils.host_local_array_to_global_array(X, P(), MESH),
+                      "global_mesh must be a Mesh, got P() ('PartitionSpec' object has no "
+                      "attribute 'local_mesh')"),
     "asked": (lambda: jax.jit(lambda x: x.sharding)(X), "inspect_array_sharding(x, callback=print)",
               lambda: jax.jit(lambda x: jax.debug.inspect_array_sharding(x, callback=print))(X)),
 }
