@@ -91,6 +91,8 @@ class _Parser(argparse.ArgumentParser):
             cure = f". Did you mean --emit {kind}?" if kind in tables.NAMED else (
                 instead_of(option, options))
             message = f"there is no option {option}{cure}"
+        message = re.sub("argument (\\S+): ignored explicit argument (.*)",
+                         r"\1 takes no value, got \2", message)
         raise UsageError(f"{message}\nTry 'emit-hlo --help'.")
 
 

@@ -284,6 +284,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     file = None if options.file is None else options.file.absolute()  # the program may move on
     if file is not None and (file.is_dir() or not file.parent.is_dir()):
         parser.error(f"-o {options.file}: that is a folder, or in none")
+    if file is None and "-o" in program[1:]:
+        print("python -m pyjx report: -o stands behind the program, and is the program's own; the "
+              "report's goes before it", file=sys.stderr)
     process = os.getpid()
     configuration.report.update(True)
     timer = Timer()

@@ -490,6 +490,8 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (TypeError, re.compile(r"^unhashable type: '(?:\w+\.)*ArrayImpl'$"), lambda exc, found, last: (
         f"{found.string}. An array is no key of a dictionary or a cache, nor in a set: give "
         "x.item() of a number, or tuple(x.tolist()).")),
+    (TypeError, re.compile("^'State' object does not support the context manager protocol"),
+     lambda exc, found, last: f"{found.string}. It is called, as in `with jax.enable_x64(True):`."),
     (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"),
      lambda exc, found, last: found.string + hint(
          f"pyjx.{found[1]}", "__call__") if misspelt.is_ours(last) else None),

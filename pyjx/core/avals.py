@@ -137,6 +137,8 @@ def _traced_dimension(shape: Any) -> str:
             cure = cure_for(d, of_argument="If using `jit`, try using `static_argnums` or applying "
                             "`jit` to smaller subfunctions.")
             return f"{cure and chr(10)}{cure}{d._origin_msg()}"
+        if isinstance(d, str) and d.isidentifier() and d is not shape:
+            return f" Sizes with names are those of jax.export.symbolic_shape({d!r})."
     return ""
 
 

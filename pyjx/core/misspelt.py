@@ -149,12 +149,13 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
     """What to use for an attribute that arrays have not, and which others an object has of a class
     with few; Python is to guess no other beside it."""
     code = last.tb_frame.f_code
-    if found.string[:1] != "'" or (is_internal(code.co_filename) and opname[
-            code.co_code[last.tb_lasti]] != "RAISE_VARARGS"):
-        return None  # the user has not asked for it
+    itself = is_internal(code.co_filename) and (
+        opname[code.co_code[last.tb_lasti]] != "RAISE_VARARGS")
+    if itself or found.string[:1] != "'" or "Did you mean" in found.string:
+        return None  # the user has not asked for it, or it is told
     kind = type(exc.obj)
     package = "pyjx.Array" if hasattr(exc.obj, "aval") else f"jax.{kind.__name__}" * (
-        kind.__module__.startswith("jaxlib."))
+        kind.__module__.startswith(("jaxlib.", "pyjx.")))
     said = hint(package, exc.name) if package and exc.name else ""
     if exc.name and not said and kind.__module__.startswith("pyjx."):
         names = [name for name in dir(exc.obj) if name[0] != "_"]

@@ -87,8 +87,9 @@ def callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bo
 def _callback(callback: Callable[..., Any] | None, *args: Any, ordered: bool, partitioned: bool,
               **kwargs: Any) -> None:
     if not callable(callback):
-        raise TypeError(f"first argument to jax.debug.callback must be callable, got {callback!r}. "
-                        "Give the function itself, as in jax.debug.callback(print, x).")
+        raise TypeError("first argument to jax.debug.callback must be callable, got "
+                        f"{in_short(callback)}. Give the function itself, as in "
+                        "jax.debug.callback(print, x).")
     arrays: list[Any] = []
     parted = Parted((args, kwargs), _is_value, arrays)
     call_for_debugging(_PartedCallback(callback, parted), arrays, ordered, partitioned)
@@ -130,18 +131,19 @@ class Formatter(string.Formatter):
             raise type(error)(f"{self.name}: the format asks for {asked}, and given "
                               f"were {given}. Pass each value that the format names.") from None
 
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        try:
+            return super().format_field(value, format_spec)
+        except TypeError as error:
+            shown = in_short(value._tracer if isinstance(value, Placeholder) else value)
+            raise TypeError(f"{self.name}: {{:{format_spec}}} does not show {shown} ({error}). It "
+                            "is for scalars: show others by {}.") from None
+
 
 class _Formatter(Formatter):
     """Those of which every argument is used."""
 
     name = "jax.debug.print"
-
-    def format_field(self, value: Any, format_spec: str) -> Any:
-        try:
-            return super().format_field(value, format_spec)
-        except TypeError as error:
-            raise TypeError(f"jax.debug.print: {{:{format_spec}}} does not show {in_short(value)} "
-                            f"({error}). It is for scalars: show others by {{}}.") from None
 
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
         unused = [x for i, x in enumerate(args) if i not in used_args]
@@ -159,26 +161,30 @@ _formatter = _Formatter()
 
 
 class Placeholder:
-    """Stands for a value when a format is checked: any way to show it will do."""
+    """Stands for a value, or a part of it, when a format is checked: any way to show a number will
+    do."""
 
-    __slots__ = ("_tracer",)
+    __slots__ = ("_is_part", "_tracer")
 
-    def __init__(self, tracer: Tracer) -> None:
+    def __init__(self, tracer: Tracer, is_part: bool = False) -> None:
         self._tracer = tracer
+        self._is_part = is_part
 
     def __repr__(self) -> str:
         return repr(self._tracer)
 
     def __format__(self, spec: str) -> str:
+        if spec and self._tracer.shape and not self._is_part:
+            raise TypeError("unsupported format string for an array")
         return ""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self
+        return Placeholder(self._tracer, True)
 
     def __getitem__(self, key: Any) -> Placeholder:
-        return self
+        return Placeholder(self._tracer, True)
 
 
 class _Line(Alike):

@@ -680,7 +680,9 @@ def named_shape(scope: SymbolicScope, name: str, dims: Any, like: tuple[int, ...
         return Parser(scope, dims, like).shape()
     if len(dims) != len(like):
         raise ValueError(f"jit: dynamic[{name!r}] names {len(dims)} dimensions, {dims}, of an "
-                         f"array of shape {like}. Give a name or None for each.")
+                         f"array of shape {like}. " + (
+                             "Give a name or None for each." if like else
+                             "A number has none; a list of numbers is an array by np.array."))
     try:
         shape = tuple([n if d is None else scope.parse(str(d))
                        for d, n in zip(dims, like, strict=True)])

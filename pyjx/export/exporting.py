@@ -88,7 +88,8 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
     Array([2., 2., 2.], dtype=float32)
     """
     if not isinstance(fun_jit, jaxlib_api.PjitFunction):
-        raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}")
+        raise ValueError(f"Function to be exported must be the result of `jit` but is: {fun_jit}. "
+                         "Write export(jax.jit(f))(*args).")
     if isinstance(platforms, str):
         raise ValueError("platforms must be a sequence of strings, not a string: write "
                          f"({platforms!r},).")

@@ -138,6 +138,13 @@ def test_options_that_are_not_there_are_told_what_is_meant(given, meant, capsys)
     assert meant in capsys.readouterr().err
 
 
+def test_where_a_report_is_named_behind_the_program(program, tmp_path):
+    done = subprocess.run([sys.executable, "-m", "pyjx", "report", str(program), "-o", "x.html"],
+                          check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert "-o stands behind the program, and is the program's own; the" in done.stderr
+    assert not (tmp_path / "x.html").exists()
+
+
 def test_reports_want_a_program(capsys):
     with pytest.raises(SystemExit):
         main(["report"])

@@ -68,6 +68,8 @@ def test_formats(wrap, lines):
 
     wrap(f)(jnp.arange(3.0))
     assert lines() == ["1.00 Array([0., 1., 2.], dtype=float32) text 0.0 {}"]
+    wrap(lambda x: jax.debug.print("{x[0]:.2f} {x.size:03}", x=x))(jnp.arange(3.0))
+    assert lines() == ["0.00 003"]
     wrap(lambda: jax.debug.print("no values"))()
     assert lines() == ["no values"]
     with np.printoptions(precision=2):
@@ -82,6 +84,8 @@ def test_formats(wrap, lines):
     (lambda x: jax.debug.print("x", x), ValueError, "Unused positional arguments.*3"),
     (lambda x: jax.debug.print("x", y=x), ValueError, r"Unused keyword arguments .*\['y'\].*f-str"),
     (lambda x: jax.debug.callback(3, x), TypeError, "must be callable"),
+    (lambda x: jax.debug.print("{:.2f}", x), TypeError, r"\{:.2f\} does not show float32\[3\] .*"),
+    (lambda x: jax.debug.callback(jnp.ones((9, 9)), print), TypeError, r"got float32\[9,9\]\. "),
 ])
 def test_mistakes(wrap, call, error, message, lines):
     with pytest.raises(error, match=message):

@@ -39,6 +39,11 @@ def typed(call):
         jax.device_put(X, P("data", "model")), *more))
 
 
+def entered(context):
+    with context:
+        pass
+
+
 # What is wrong, what is said, and for the most what is written then.
 CASES = {
     "types-of-axes": (lambda: jax.make_mesh((4, 2), ("x", "y"), AxisType.Auto),
@@ -121,6 +126,12 @@ CASES = {
     "spec-for-mesh": (lambda: multihost_utils.host_local_array_to_global_array(X, P(), MESH),
                       "global_mesh must be a Mesh, got P() ('PartitionSpec' object has no "
                       "attribute 'local_mesh')"),
+    "lowered": (lambda: jax.jit(abs).compile(), "Use f.lower(*args).compile()."),
+    "memory": (lambda: jax.jit(abs).memory("1GiB"), "Use f.trace(*args).memory(budget)."),
+    "flags": (lambda: jax.config("jax_enable_x64", True), "Use jax.config.update(name, value)."),
+    "a-flag": (lambda: jax.config.enable_x46, "Did you mean 'jax_enable_x64'?"),
+    "context": (lambda: entered(jax.enable_x64), "as in `with jax.enable_x64(True):`."),
+    "named-sizes": (lambda: jax.ShapeDtypeStruct(("n", 3), "f4"), "jax.export.symbolic_shape('n')"),
     "asked": (lambda: jax.jit(lambda x: x.sharding)(X), "inspect_array_sharding(x, callback=print)",
               lambda: jax.jit(lambda x: jax.debug.inspect_array_sharding(x, callback=print))(X)),
 }

@@ -114,6 +114,8 @@ def test_trees_names_and_expressions():
                      fun(*args, scale=2.0), plain(*args, scale=2.0))
     with pytest.raises(ValueError, match=r"dimension 0 of mask is 4, and 2 was expected.*'2\*n'"):
         fun({"x": np.ones(2), "y": np.ones(3)}, np.ones(4), scale=1.0)
+    with pytest.raises(ValueError, match=r"shape \(\)\. A number has none; a list of numbers is"):
+        jax.jit(lambda x: x[0], dynamic={"x": ("n",)})([1.0, 2.0])
     with pytest.raises(ValueError, match="names 2 dimensions"):
         jax.jit(lambda x: x, dynamic={"x": ("n", None)})(np.ones(3))
     with pytest.raises(ValueError, match="no prefix of the tree"):

@@ -94,7 +94,9 @@ class Reader:
         value = self._value()
         self._skip()
         if self.at < len(text):
-            self._fail("expected the end here")
+            number = isinstance(value, (int, float))
+            self._fail("expected the end here; a type has its sizes in brackets, such as f32[8,128]"
+                       if number or text[self.at] == "(" else "expected the end here")
         return value
 
     # -- the grammar
@@ -206,6 +208,8 @@ class Reader:
         if found is None:
             meant = _WITHOUT_SIZE.get(name)
             cure = (f". Did you mean {meant}?" if meant else instead_of(name, DTYPES).rstrip("."))
+            if name.isdigit():  # which is the last of sizes
+                cure = "; it stands behind the sizes, as in 4x3xf32"
             self._fail(f"there is no dtype {name!r}{cure}", start)
         return found
 
@@ -282,6 +286,9 @@ def narrowed(values: list[Any]) -> str:
 def load_function(target: str) -> Any:
     """The function that `FILE.py:NAME` or `module:NAME` names."""
     place, colon, name = target.rpartition(":")
+    if place.endswith(":"):
+        raise CommandError(f"{target!r}: one colon stands before the function: "
+                           f"{place.rstrip(':')}:{name}.")
     if not (colon and place and name) or target.endswith(".py"):
         raise CommandError(_no_colon(target))
     module = _file(place) if place.endswith(".py") else _module(place)
@@ -310,6 +317,9 @@ def module_of(target: str) -> Any:
 
 def _no_colon(target: str) -> str:
     text = f"{target!r}: expected FILE.py:FUNCTION or module:FUNCTION."
+    module, dot, name = target.rpartition(".")
+    if dot and os.path.isfile(f"{module.replace('.', os.sep)}.py"):
+        text += f" Did you mean {module}:{name}?"
     if os.path.isfile(target):
         names = functions_in(target)
         if names:
@@ -418,7 +428,9 @@ def evaluate(code: str) -> Any:
     try:
         return eval(compiled, names)
     except Exception as error:
-        raise CommandError(f"-c {code!r}: {type(error).__name__}: {error}", IMPORT) from error
+        cure = ". -c takes a function, such as 'lambda x: x + 1'" * isinstance(error, NameError)
+        raise CommandError(f"-c {code!r}: {type(error).__name__}: {error}{cure}", IMPORT
+                           ) from error
 
 
 def is_program(target: str) -> bool:

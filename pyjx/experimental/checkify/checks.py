@@ -376,7 +376,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
         if not isinstance(x, (Array, Tracer, np.ndarray, np.generic)):
             raise TypeError("Formatting arguments to checkify.check need to be PyTrees of arrays, "
                             f"but got {shortened(x)} of type {type(x)}.")
-    _args, _kwargs = tree_unflatten(tree, map(Placeholder, leaves))
+    _args, _kwargs = tree_unflatten(tree, [Placeholder(x, True) for x in leaves])
     _formatter.format(msg, *_args, **_kwargs)  # which names what the format asks for in vain
     check_p.bind(bitwise_not(pred), *leaves, text=Text(msg, tree), debug=bool(debug))
 
