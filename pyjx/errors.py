@@ -326,8 +326,10 @@ def cure_for(tracer: Any, passed: str = "Python's number or a tuple of such",
         return ("Compute with it by jax.numpy, show it by jax.debug.print, or return it. If it is "
                 f"made of an argument that takes few values, mark that as static (static_argnums "
                 f"or static_argnames of jit), and pass {passed} there: arrays cannot be static.")
-    return _CURES.get(makers[-1] if makers else "", "Compute with it by jax.numpy, and show it by "
-                      "jax.debug.print.").format(passed)
+    other = "Compute with it by jax.numpy, and show it by jax.debug.print."
+    if of_argument is not None:
+        other = "Compute it of numbers that Python has."
+    return _CURES.get(makers[-1] if makers else "", other).format(passed)
 
 
 class Said(NamedTuple):

@@ -421,8 +421,8 @@ def resized(what: str) -> Rule:
                 raise ShardingTypeError(
                     f"{what} on sharded dims where out dim ({new}) is not divisible by mesh axes "
                     f"({parts}) with spec ({axes_text(entry)}) is not implemented. Got input "
-                    f"type={x.str_short(True)} and output shape={out.shape}. {reshard_first()} Or "
-                    "index by `.at[...].get(out_sharding=)`.")
+                    f"type={x.str_short(True)} and output shape={out.shape}. {reshard_first()}"
+                    + " Or index by `.at[...].get(out_sharding=)`." * ("slic" in what))
         return tuple(sharding.spec)
 
     return rule

@@ -557,7 +557,7 @@ def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, up
         "Use `.at[...].set/add/mul/...(out_sharding=)` to provide output PartitionSpec for the "
         "scatter update as out sharding could not be resolved unambiguously (or would require "
         f"collectives on inputs). Got operand={x!r}, indices={indices!r}, updates={updates!r}. "
-        f"Give it as {spec_to_give()}, or call jax.reshard on the operand before.")
+        f"Give it as {spec_to_give()}, or call jax.reshard on what is cut before.")
     entries: list[Any] = []
     given, places, written = entries_of(x), entries_of(indices), entries_of(updates)
     allowed: list[Any] = [None] * updates.ndim

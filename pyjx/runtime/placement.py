@@ -535,8 +535,9 @@ def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tupl
 
     for i, sharding in enumerate(shardings):
         name = _arg_name(closed, i)
-        note(sharding, f"argument {names.get(name, name)} of {function} with shape "
-                       f"{closed.in_avals[i].str_short()} and")
+        which = f"argument {names.get(name, name)} of {function}" if (
+            closed.debug_info.arg_names) else "an array"
+        note(sharding, f"{which} with shape {closed.in_avals[i].str_short()} and")
     note(context, "jit's context mesh")
     for name, place in _placed_in(closed):
         note(place, f"{name} inside jit")

@@ -39,6 +39,14 @@ def typed(call):
         jax.device_put(X, P("data", "model")), *more))
 
 
+def apart():
+    return jax.device_put(X, NamedSharding(MESH, P("x")))
+
+
+def put_alone():
+    return jax.device_put(jnp.ones((4, 1)), jax.devices()[0])
+
+
 def entered(context):
     with context:
         pass
@@ -126,6 +134,15 @@ CASES = {
     "spec-for-mesh": (lambda: multihost_utils.host_local_array_to_global_array(X, P(), MESH),
                       "global_mesh must be a Mesh, got P() ('PartitionSpec' object has no "
                       "attribute 'local_mesh')"),
+    "apart": (lambda: jax.grad(lambda w: (apart() @ w).sum())(put_alone()),
+              "Got an array with shape float32[8,4] and with device ids [0, 1, 2, 3, 4, 5, 6, 7] on",
+              lambda: jax.grad(lambda w: (apart() @ w).sum())(jax.device_put(
+                  put_alone(), NamedSharding(MESH, P())))),
+    "padding": (typed(lambda x: jnp.pad(x, 1)), "Call jax.reshard on it before, with P(...).\nMore",
+                typed(lambda x: jnp.pad(jax.reshard(x, P()), 1))),
+    "perm": (lambda: smap(lambda x: lax.ppermute(x, "x", [(0, lax.axis_index("x"))]))(V),
+             "must be known while it is traced. Compute it of numbers that Python has.",
+             lambda: smap(lambda x: lax.ppermute(x, "x", [(0, lax.axis_size("x") - 1)]))(V)),
     "lowered": (lambda: jax.jit(abs).compile(), "Use f.lower(*args).compile()."),
     "memory": (lambda: jax.jit(abs).memory("1GiB"), "Use f.trace(*args).memory(budget)."),
     "flags": (lambda: jax.config("jax_enable_x64", True), "Use jax.config.update(name, value)."),
