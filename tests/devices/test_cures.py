@@ -135,7 +135,7 @@ CASES = {
                       "global_mesh must be a Mesh, got P() ('PartitionSpec' object has no "
                       "attribute 'local_mesh')"),
     "apart": (lambda: jax.grad(lambda w: (apart() @ w).sum())(put_alone()),
-              "Got an array with shape float32[8,4] and with device ids [0, 1, 2, 3, 4, 5, 6, 7] on",
+              "Got an array with shape float32[8,4] and with device ids [0, 1, 2, 3, 4, 5, 6, 7]",
               lambda: jax.grad(lambda w: (apart() @ w).sum())(jax.device_put(
                   put_alone(), NamedSharding(MESH, P())))),
     "padding": (typed(lambda x: jnp.pad(x, 1)), "Call jax.reshard on it before, with P(...).\nMore",
