@@ -18,7 +18,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import warn
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import array_cure, shortened
 
 if TYPE_CHECKING:
     from pyjx.core.array_type import DTypeLike
@@ -437,7 +437,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         raise TypeError(f"{text}{where}") from None
     if numeric not in all_dtypes and numeric != float0:
         where = f" in {fun_name}" if fun_name else ""
-        raise TypeError("JAX only supports number, bool, and string dtypes, got dtype "
+        raise TypeError("JAX only supports number and bool dtypes, got dtype "
                         f"{dtype}{where}")
     if numeric in all_dtypes and numeric not in _narrowed and numeric.metadata is None:
         # a scalar type of jax.numpy equals NumPy's; other classes may change what they stand for
@@ -515,7 +515,7 @@ def _of_dtype_like(x: Any) -> tuple[DType, bool]:
 def not_an_array_type(x: Any, found: Any) -> TypeError:
     """The error of a value whose dtype, `found`, arrays cannot have."""
     return TypeError(f"Value '{x}' with dtype {found} is not a valid JAX array type. Only arrays "
-                     "of numeric types are supported by JAX.")
+                     f"of numeric types are supported by JAX. {array_cure(x)}".rstrip())
 
 
 # --- promotion -----------------------------------------------------------------------------------

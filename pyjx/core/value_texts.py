@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Set, ValuesView
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set, ValuesView
 from enum import Enum
 from functools import partial
 from itertools import islice
@@ -91,18 +91,53 @@ def cure(x: Any) -> str:
     >>> cure(zip([1], [2]))
     'It is an iterator: give what it goes through, an array or a tuple of arrays.'
     """
-    if isinstance(x, (list, tuple)):
-        return "Make an array of it by jnp.asarray."
-    if type(x) is range:
-        return f"Make an array of it: jnp.a{x!r}."
-    if isinstance(x, (Set, ValuesView)):
-        return "Make an array of it: jnp.asarray(list(x))."
     if isinstance(x, Iterator):
         return "It is an iterator: give what it goes through, an array or a tuple of arrays."
-    if said := without_numbers(x):
+    if said := without_numbers(x) or array_cure(x):
         return said
     scope, made = "he function may take it from the enclosing scope, as a closure.", as_pytree(x)
     return f"{made[1:-1]}; or t{scope}" if made else f"T{scope}"
+
+
+def array_cure(x: Any) -> str:
+    """The sentence that says how an array is made of a value; empty where nothing is known.
+
+    >>> array_cure(range(3)), array_cure([[1, 2], [3]])[:44]
+    ('Make an array of it: jnp.arange(0, 3).', 'It holds arrays of different shapes. One of ')
+    """
+    if isinstance(x, (list, tuple)):
+        shapes = _shapes(x)
+        return ("" if shapes is None else "Make an array of it by jnp.asarray." if len(shapes) < 2
+                else "It holds arrays of different shapes. One of all their elements is "
+                     "jnp.concatenate([jnp.asarray(y).ravel() for y in x]).")
+    if type(x) is range:
+        return f"Make an array of it: jnp.a{x!r}."
+    if isinstance(x, (Set, ValuesView, Iterator)):
+        return "Make an array of it: jnp.asarray(list(x))."
+    if isinstance(x, Mapping):
+        return "It is a tree: jax.tree.map(f, x) computes f of each of its leaves."
+    return "Make an array of it: x.toarray()." if _is_of_scipy(x) else without_numbers(x)
+
+
+def _shapes(x: Any) -> set[tuple[int, ...]] | None:
+    """The shapes of the first elements; None where one is no number, nor an array or a list of
+    some of one shape."""
+    found = set[tuple[int, ...]]()
+    for y in islice(x, 64):
+        if isinstance(y, (list, tuple)):
+            inner = _shapes(y)
+            if inner is None or len(inner) > 1:
+                return None
+            found.add((len(y), *next(iter(inner), ())))
+        elif isinstance(y, (int, float, complex)) or hasattr(y, "shape"):
+            found.add(getattr(y, "shape", ()))
+        else:
+            return None
+    return found
+
+
+def _is_of_scipy(x: Any) -> bool:
+    return type(x).__module__.startswith("scipy.sparse.")
 
 
 def without_numbers(x: Any) -> str:
@@ -111,6 +146,9 @@ def without_numbers(x: Any) -> str:
     >>> without_numbers(np.array([None]))
     'It is an array of dtype object, of shape (1,). Make it one of numbers: x.astype(float).'
     """
+    if _is_of_scipy(x):
+        return ("It is a sparse matrix of SciPy's. Make it one of arrays: "
+                "jax.experimental.sparse.BCOO.from_scipy_sparse(x).")
     if not _is_array(type(x)) or type(x.shape) is not tuple:
         return ""
     if not isinstance(x, np.ndarray):

@@ -60,20 +60,22 @@ def _symbol(name: str) -> str:
     return _SYMBOLS.get(plain) or _SYMBOLS[plain.removeprefix("r")]
 
 
-def _leave(name: str, x: ArrayLike, other: object, reflected: bool = False) -> Any:
+def _leave(name: str, x: Array, other: object, reflected: bool = False) -> Any:
     """Leave an operator of an array to the other operand, which is none of them.
 
     Raises:
-      TypeError: it is a container, which has an operator of another meaning or none.
+      TypeError: it is a container or a text, which has an operator of another meaning or none.
     """
-    if type(other) in _CONTAINERS:
+    repeats = name in ("__mul__", "__rmul__")
+    count = not x.aval.ndim and dtypes.issubdtype(x.aval.dtype, np.integer)
+    if type(other) in _CONTAINERS or (repeats and type(other) is str and not count):
         kinds = [type(x).__name__, type(other).__name__]
-        cure = ("jax.tree.map(f, a, b) computes with each leaf of trees" if type(other) is dict
-                else "make it an array with jnp.asarray")
-        if name in ("__mul__", "__rmul__") and type(other) in (list, tuple):
+        cure = ("; jax.tree.map(f, a, b) computes with each leaf of trees" if type(other) is dict
+                else "; make it an array with jnp.asarray" if type(other) in _CONTAINERS else "")
+        if repeats and count and type(other) in (list, tuple):
             cure += "; to repeat it, use Python's int, as a static argument of jit is"
         raise TypeError(f"unsupported operand type(s) for {_symbol(name)}: "
-                        f"{kinds[reflected]!r} and {kinds[not reflected]!r}; {cure}")
+                        f"{kinds[reflected]!r} and {kinds[not reflected]!r}{cure}")
     return NotImplemented
 
 
@@ -204,16 +206,18 @@ class _OfReference:
         return getattr(Ref, self.name).__get__(tracer)
 
 
-def _tracer_iter(self: Array) -> Iterator[Any]:
+def _tracer_iter(self: Any) -> Iterator[Any]:
+    self._check_alive()
     if not self.aval.shape:
         raise no_rows(self.aval)
-    return (self[i] for i in range(self.aval.shape[0]))
+    return map(self.__getitem__, range(self.aval.shape[0]))
 
 
-def _tracer_reversed(self: Array) -> Iterator[Any]:
+def _tracer_reversed(self: Any) -> Iterator[Any]:
+    self._check_alive()
     if not self.aval.shape:
         raise no_rows(self.aval)
-    return (self[i] for i in range(self.aval.shape[0] - 1, -1, -1))
+    return map(self.__getitem__, range(self.aval.shape[0] - 1, -1, -1))
 
 
 def _contains(self: Array, other: Any) -> bool:
@@ -347,18 +351,21 @@ def _compress(self: Array, condition: ArrayLike, axis: int | None = None, *, out
 
 
 def _round(self: Array, ndigits: int | None = None) -> Any:
+    if isinstance(self, Tracer):
+        self._check_alive()
     rounded = _numpy().round(self, 0 if ndigits is None else ndigits)
     return _astype(rounded, int) if ndigits is None else rounded
 
 
-def _view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Any:
+def _view(self: Array, dtype: DTypeLike | None = None, type: object = None) -> Any:
     """The same bits as another dtype; the last axis changes its size if the width differs.
 
     Raises:
       ValueError: the last axis does not hold whole elements of the dtype.
     """
     if type is not None:
-        raise NotImplementedError("`type` argument of array.view() is not supported.")
+        shape = f" A shape is for x.reshape({dtype}, {type})." * isinstance(type, int)
+        raise NotImplementedError(f"`type` argument of array.view() is not supported.{shape}")
     _check_numbers(self, "view")
     old = self.aval.dtype
     if dtype is None:
@@ -517,8 +524,8 @@ _METHODS: dict[str, _Body] = {
     "view": _view,
     "byteswap": _byteswap,
     "to_device": _to_device,
-    "copy": _copy,
     "clone": _copy,
+    "copy": _copy,
     "__round__": _round,
     "__contains__": _contains,
     "__pos__": _positive,
@@ -555,7 +562,7 @@ def install() -> None:
         for name in FORWARDED:
             setattr(cls, name, _Forwarded(name, cls, name))
         for name, method in _METHODS.items():
-            setattr(cls, name, method)
+            _set(cls, name, method)
         for name, getter in _PROPERTIES.items():
             setattr(cls, name, property(getter))
     _set(ArrayImpl, "reshape", _array_reshape)

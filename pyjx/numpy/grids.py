@@ -302,7 +302,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     for i, x in enumerate(args):
         if isinstance(x, (list, tuple)):
             x = array(x)
-        (x,) = operands("ix", x)
+        (x,) = operands("ix_", x)
         if get_aval(x).ndim != 1:
             raise ValueError("Arguments to jax.numpy.ix_ must be 1-dimensional, got shape "
                              f"{get_aval(x).shape}")

@@ -212,9 +212,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
     """
     no_out("stack", out)
     one = _is_one_array(arrays)
-    if not (arrays.shape[0] if one and arrays.ndim else len(arrays)):
-        raise ValueError("Need at least one array to stack.")
-    if one and arrays.ndim:
+    if one and arrays.ndim and arrays.shape[0]:
         (x,) = operands("stack", arrays)
         if dtype is not None:
             x = convert(x, dtypes.check_and_canonicalize_user_dtype(dtype, "stack"))

@@ -410,9 +410,6 @@ def with_new_axes(a: ArrayLike, axes: tuple[int, ...]) -> Any:
 
 def _each(name: str, at_least: Callable[[ArrayLike], ArrayLike], arys: tuple[Any, ...]) -> Any:
     if len(arys) == 1:
-        if isinstance(arys[0], (list, tuple)):
-            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(arys[0])} at "
-                            "position 0.")
         return at_least(*operands(name, *arys))
     return tuple([jnp.asarray(at_least(x)) for x in operands(name, *arys)])
 

@@ -18,7 +18,7 @@ from pyjx.core.frames import warn
 from pyjx.core.places import Space, are_elsewhere
 from pyjx.core.scalars import int_fits, is_scalar_constant, typed
 from pyjx.core.trace import Tracer
-from pyjx.core.value_texts import cure, without_numbers
+from pyjx.core.value_texts import array_cure
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.moves import number_beside
 from pyjx.lax.common import broadcast_shapes, misfit, real_part_on_host, warn_of_complex
@@ -53,9 +53,8 @@ def check_arraylike(name: str, *args: Any) -> None:
     """Raise TypeError unless all arguments of the function `name` are arrays or scalars."""
     for i, x in enumerate(args):
         if type(x) not in aval_makers and not is_arraylike(x):
-            made = f" {cure(x)}" if isinstance(x, (list, tuple)) or without_numbers(x) else ""
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at "
-                            f"position {i}.{made}")
+                            f"position {i}. {array_cure(x)}".rstrip())
 
 
 def as_operand(x: object) -> Any:

@@ -20,6 +20,7 @@ from pyjx.core.trace import Tracer
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcasts_to
 from pyjx.lax.elementwise import stretch
+from pyjx.numpy.promotion import check_arraylike
 from pyjx.random.base import check_key, is_key, on_key, placed_result, split_traced
 from pyjx.random.distributions import arrays
 from pyjx.random.gamma_samplers import check_method
@@ -449,17 +450,6 @@ def _permuted_range(key: KeyLike, *, size: int, dtype: DType) -> Array:
     return shuffle(key, lax.iota(dtype, size), 0)
 
 
-def _is_arraylike(x: Any) -> bool:
-    return hasattr(x, "dtype") or isinstance(x, (int, float, complex, SymbolicDim))
-
-
-def _require_arrays(name: str, *values: Any) -> None:
-    for i, x in enumerate(values):
-        if not _is_arraylike(x):
-            raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at "
-                            f"position {i}.")
-
-
 def permutation(key: KeyLike, x: Any, axis: int = 0, independent: bool = False, *,
                 out_sharding: ShardingLike = None) -> Array:
     """A random permutation of the numbers below `x`, or of an array along an axis.
@@ -481,7 +471,7 @@ def permutation(key: KeyLike, x: Any, axis: int = 0, independent: bool = False, 
     [0, 1, 2, 3, 4]
     """
     wrapped, _ = check_key("permutation", key)
-    _require_arrays("permutation", x)
+    check_arraylike("permutation", x)
     aval = get_aval(x)
     if not aval.ndim:
         if is_key(x) or not dtypes.issubdtype(aval.dtype, np.integer):
@@ -567,7 +557,7 @@ def choice(key: KeyLike, a: Any, shape: Sequence[int] = (), replace: bool = True
     if not isinstance(shape, Sequence):
         raise TypeError(f"shape argument of jax.random.choice must be a sequence, got {shape}")
     shape = as_sizes("choice", "shape", shape)
-    _require_arrays("choice", a) if p is None else _require_arrays("choice", a, p)
+    check_arraylike("choice", a, *(() if p is None else (p,)))
     wrapped, _ = check_key("choice", key)
     aval = get_aval(a)
     if not aval.ndim:
@@ -652,7 +642,7 @@ def categorical(key: KeyLike, logits: ArrayLike, axis: int = -1,
     True
     """
     wrapped, _ = check_key("categorical", key)
-    _require_arrays("categorical", logits)
+    check_arraylike("categorical", logits)
     aval = get_aval(logits)
     if not dtypes.issubdtype(aval.dtype, np.floating):
         raise ValueError("dtype argument to `gumbel` must be a float dtype, got "

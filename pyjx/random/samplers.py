@@ -18,7 +18,7 @@ from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, wrapped_constant
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import array_cure, shortened
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcast_shapes, broadcasts_to
 from pyjx.lax.elementwise import stretch
@@ -70,7 +70,7 @@ def param_aval(name: str, param: Any) -> ShapedArray:
         return get_aval(param)
     except (TypeError, ValueError):
         raise TypeError(f"{name} requires ndarray or scalar arguments, got {shortened(param)} of "
-                        f"type {type(param)}. jnp.asarray makes an array of it.") from None
+                        f"type {type(param)}. {array_cure(param)}".rstrip()) from None
 
 
 def param_dtype(dtype: Any, name: str, *params: Any, safe: bool = True) -> Any:

@@ -338,7 +338,7 @@ def test_a_user_dtype_is_found_again_in_each_form() -> None:
 
 @pytest.mark.parametrize("bad", ["S3", object, "datetime64[s]", [("a", "f4")], np.longdouble])
 def test_user_dtypes_that_are_not_numbers(bad: Any) -> None:
-    with pytest.raises(TypeError, match=r"JAX only supports number, bool, and string dtypes, got "
+    with pytest.raises(TypeError, match=r"JAX only supports number and bool dtypes, got "
                                         r"dtype .* in zeros"):
         dtypes.check_and_canonicalize_user_dtype(bad, "zeros")
 
