@@ -33,11 +33,11 @@ NO_ARRAYS: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:Python iterable type")  # C++ is about to take none
 @pytest.mark.parametrize(("x", "cure"), NO_ARRAYS)
 def test_what_is_no_array_is_told_how_one_is_made_of_it(x: Any, cure: str) -> None:
     for call in (jnp.sum, lambda x: random.permutation(KEY, x), lambda x: random.poisson(KEY, x)):
-        said = mistake(lambda call=call: call(x))
-        assert said.partition("\n")[0].endswith(cure)
+        assert cure in mistake(lambda call=call: call(x))
     expression = cure.removesuffix(".").rpartition(": ")[2].removeprefix("Make an array of it by ")
     if not expression.startswith("jax.tree"):
         made: Any = eval(expression, {"jnp": jnp, "x": x})
@@ -59,6 +59,7 @@ def test_functions_are_given_sparse_matrices_of_arrays() -> None:
     assert jax.jit(lambda m, x: m @ x)(matrix, V).tolist() == [1, 1, 1]
 
 
+@pytest.mark.filterwarnings("ignore:Python iterable type")
 def test_iterators_of_arrays_are_joined() -> None:
     for join in (jnp.stack, jnp.vstack):
         assert join(V for _ in range(2)).shape == (2, 3)
