@@ -3,6 +3,7 @@ it is followed, does what was meant."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,8 @@ import scipy.sparse
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import random
+from pyjx import lax, random
+from pyjx.core import tracebacks
 from pyjx.experimental import sparse
 from tests.test_planted_mistakes import mistake
 
@@ -89,3 +91,80 @@ def test_methods_are_named_as_they_are_called() -> None:
     assert "Array.astype() missing" in mistake(lambda: V.astype())
     assert "Array.copy() takes" in mistake(lambda: V.copy(1))
     assert "A shape is for x.reshape(3, 1)." in mistake(lambda: V.view(3, 1))
+
+
+# What asks an array for a number, and what serves in its place.
+ASKED: list[tuple[Callable[[Any], Any], Any, str]] = [
+    (lambda x: float(x), V, "x.astype(float)."), (lambda x: int(x), V, "x.astype(int)."),
+    (lambda x: int(x), jnp.ones((1, 1)), "x.item()."),
+    (lambda x: math.sqrt(x), V, "use jnp.sqrt."),
+    (lambda x: range(x), jnp.float32(2), "int(x) is an integer."),
+    (lambda x: [1, 2][x], jnp.float32(1), "int(x) is an integer."),
+    (lambda x: [1, 2][x], jnp.arange(2), "jnp.asarray(x)[i]."),
+    (lambda x: max(x), jnp.ones((2, 2)), "use jnp.maximum or jnp.max."),
+    (lambda x: sorted(x), jnp.ones((2, 2)), "use jnp.sort."),
+]
+
+
+@pytest.mark.parametrize(("call", "x", "cure"), ASKED)
+def test_arrays_that_are_asked_for_a_number(call: Any, x: Any, cure: str) -> None:
+    assert mistake(lambda: call(x)).partition("\n")[0].endswith(cure)
+    if x.ndim and x.size > 1 and "ambiguous" not in mistake(lambda: call(x)):
+        assert cure in mistake(lambda: jax.jit(lambda x: call(x))(x))
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: jnp.ones(3, 4, 5), "Give shape as one tuple: (3, 4, 5)."),
+    (lambda: jnp.ones(3, V.size, 5), "Give shape as one tuple."),
+    (lambda: jnp.transpose(V, 1, 0), "Give axes as one tuple: (1, 0)."),
+    (lambda: jnp.tile(V, 2, 3), "Give reps as one tuple: (2, 3)."),
+    (lambda: V.squeeze(1, 2), "Give axis as one tuple: (1, 2)."),
+    (lambda: jnp.concat(V, V), "The arrays are one sequence, as in concat((a, b))."),
+    (lambda: jax.nn.one_hot(V, 3, -1), "The arguments are x, num_classes, *, dtype, axis"),
+    (lambda: random.normal(KEY, 0.0, 1.0, (3,)), "The arguments are key, shape, dtype, *, out"),
+    (lambda: random.normal((3,), key=KEY), "The arguments are key, shape, dtype, *, out"),
+    (lambda: jnp.linspace(0, 1, step=5), "Did you mean 'num'?"),
+    (lambda: jnp.sort(V, reverse=True), "Did you mean 'descending'?"),
+    (lambda: lax.convert_element_type(V, "flaot"), "Did you mean 'float32'?"),
+    (lambda: jax.nn.Relu, "Did you mean: 'relu'?"),
+    (lambda: V.shape(), "Without brackets it is the value: V.shape."),
+    (lambda: V(0), "Use x[index]."), (lambda: V.at[0](1), "Use x.at[index].set(value)."),
+    (lambda: "%d" % V, "%s shows an array."),  # noqa: UP031  as users do
+    (lambda: f"{V:.2f}", "np.array2string("),
+    (lambda: V[1.0:2.0], "slice indices must be integers, got 1.0"),
+    (lambda: V @ 2, "A number is multiplied by with *."),
+    (lambda: jnp.einsum(V, "i->"), "the subscripts come first"),
+    (lambda: jnp.einsum("i,i", [V, V]), "give the operands one by one"),
+    (lambda: jnp.meshgrid([V, V]), "Give what it holds one by one, as *x."),
+    (lambda: -(V > 0), "take ~x,"), (lambda: (V > 0) - (V > 0), "take x ^ y,"),
+    (lambda: V << 1, "Convert: x.astype(int)."), (lambda: lax.sin(1), "Convert: x.astype(float)."),
+    (lambda: jax.nn.initializers.glorot_uniform()((3, 4), KEY), "The key comes first."),
+    (lambda: jnp.ndarray((2,)), "or jnp.zeros(shape)."),
+    (lambda: jnp.digitize(V, 2), "got bins=int32[]"),
+])
+def test_cures_of_arguments(call: Callable[[], Any], words: str) -> None:
+    said = mistake_as_shown(call)
+    assert words in said
+
+
+def mistake_as_shown(call: Callable[[], Any]) -> str:
+    """The text of the error as Python shows it where nobody catches it."""
+    with pytest.raises(Exception) as caught:
+        call()
+    tracebacks._advise(caught.value)
+    return str(caught.value)
+
+
+def test_a_key_that_is_there_is_not_to_be_made() -> None:
+    for call in (lambda: random.bernoulli(0.5, KEY), lambda: random.split(3, KEY)):
+        said = mistake(call)
+        assert "The key comes first" in said and "If that is a seed" not in said
+    assert "jax.random.key(1.5)" not in mistake(lambda: random.normal(1.5))
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jnp.arange(3) + 2**70, lambda: jnp.add(V, 2**70), lambda: jnp.full(3, 2**70)])
+def test_integers_beyond_64_bits_are_floats(call: Callable[[], Any]) -> None:
+    assert "Integers have at most 64 bits. Use a float." in mistake(call)
+    assert "Use a float" not in mistake(lambda: random.key(2**70))
+    assert "Use a float" not in mistake(lambda: jnp.arange(2**70))

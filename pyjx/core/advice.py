@@ -97,6 +97,8 @@ _UNHASHABLE = re.compile("^(Non-hashable static arguments are not supported. An 
                          "while trying to hash an object of type <class '(.+?)'>, )(.*?)"
                          r"\.? The error was:", re.DOTALL)
 _ARITY = re.compile(r"\) (takes .*positional|missing \d+ required positional)")
+_SURPLUS = re.compile(r"^(?:(?:.*\.)?(\w+)\.)?(\w+)\(\) (?:takes (?:from \d+ to )?\d+ positional "
+                      r"arguments? but (\d+) |got multiple values for argument )")
 # How functions of the user's are called, by what calls them.
 _CALLS = {
     "_FlatJvp": "rule(primals, tangents)", "_FlatFwd": "fwd(*args)",
@@ -240,6 +242,16 @@ def _as_narrow(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     return f"{text}, which holds {own.min} to {own.max}: use {other}a float."
 
 
+def _as_wide(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
+    """What holds an integer that no dtype of integers does; keys, bounds of them and lengths do
+    not."""
+    frame = next(tb.tb_frame for tb in tracebacks_of(exc) if is_internal(
+        tb.tb_frame.f_code.co_filename))
+    whole = str(frame.f_globals["__name__"]).startswith("pyjx.random.") or (
+        frame.f_code.co_name == "arange")
+    return f"{found.string}. Integers have at most 64 bits.{'' if whole else ' Use a float.'}"
+
+
 def _as_unsorted(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
     unsorted = next(_unsorted(list(last.tb_frame.f_locals.values()), 0), None)
     keys = f" {shortened(list(unsorted))}" if unsorted else ""
@@ -252,8 +264,6 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     call lacks."""
     if without := _without_object(last):
         return f"{found.string}. {without}"
-    if named := misspelt.by_name(found.string, last):
-        return f"{found.string}. {named}"
     if _refused_by_class(found.string, last):
         return (f"{found.string}. What a class is registered as a pytree with is called as "
                 "flatten(node), which gives (children, aux), and unflatten(aux, children).")
@@ -277,6 +287,31 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     if called[0] == "defjvps":
         call = call.replace("*primals", ", ".join(signature(rule).parameters))
     return f"{found.string}. It is called as {call}."
+
+
+def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """What a function of this package takes where it got more, or one twice: of several integers
+    in the place of a shape or of axes, or arrays in that of a sequence, that they are one tuple."""
+    owner, name, given = found.groups()
+    if is_internal(last.tb_frame.f_code.co_filename) or not misspelt.is_ours(last):
+        return None
+    fun = next(misspelt.functions_named(owner, name, last), None)
+    if fun is None or not is_internal(fun.__code__.co_filename):
+        return None
+    args = (arguments_at(last.tb_frame, last.tb_lasti) or ([], {}))[0]
+    own = [*signature(fun).parameters.values()][int(given) - len(args) if given and args else 0:]
+    for i, p in enumerate(own[:len(args)] if given else []):
+        rest = args[i:]
+        if len(rest) > 1 and re.search(r"Sequence\[(int|SupportsIndex)", str(p.annotation)) and all(
+                [x is UNKNOWN or type(x) is int for x in rest]) and rest != [UNKNOWN] * len(rest):
+            shown = f": {tuple(rest)}" * (UNKNOWN not in rest)
+            return f"{found.string}. Give {p.name} as one tuple{shown}."
+    first = own[0].name if own else ""
+    if given and first in ("arrays", "tup", "operands"):
+        return f"{found.string}. The {first} are one sequence, as in {name}((a, b))."
+    named = [p.name for p in own if p.kind is p.KEYWORD_ONLY and p.name[0] != "_"]
+    every = [*[p.name for p in own if p.kind is not p.KEYWORD_ONLY], *["*"][:len(named)], *named]
+    return f"{found.string}. The arguments are {', '.join(every)}." if every else None
 
 
 def _without_object(last: TracebackType) -> str:
@@ -398,7 +433,8 @@ def _as_no_key(exc: Exception, found: re.Match[str], last: TracebackType) -> str
             for i, x in enumerate(given)]):
         return None
     name = last.tb_frame.f_locals["name"]  # of the function that checks its key
-    return f"{found.string} The key comes first: {name}(key, ...)."
+    said = found.string.partition(" If that is a seed")[0].partition(" A key is made")[0]
+    return f"{said} The key comes first: {name}(key, ...)."
 
 
 def _as_shape(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -446,6 +482,18 @@ def _as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> st
     return None
 
 
+def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """What is in the place of a call of what is no function: an attribute of an array has its
+    value without one."""
+    names, value = callee(last.tb_frame, last.tb_lasti)
+    owner = None
+    for name in names[1:]:
+        owner, value = value, getattr(value, name, None)
+    if hasattr(owner, "aval") and type(value).__name__ == found[1]:
+        return f"{found.string}. Without brackets it is the value: {'.'.join(names)}."
+    return found.string + hint(f"pyjx.{found[1]}", "__call__") if misspelt.is_ours(last) else None
+
+
 def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     """What C++ asks of the first argument of a class of its own."""
     _, called = value_called(last.tb_frame, last.tb_lasti)
@@ -460,6 +508,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
      lambda exc, found, last: f"{found.string}. It is called as policy(prim, *avals, **params)."
      if "policy" in (*last.tb_frame.f_code.co_varnames, *last.tb_frame.f_code.co_names) else None),
     (TypeError, misspelt.UNEXPECTED, misspelt.as_meant), (TypeError, _ARITY, _as_called),
+    (TypeError, _SURPLUS, _as_surplus),
     (ValueError, _UNHASHABLE, _as_static), (TypeError, misspelt.DTYPE, misspelt.as_dtype),
     (TypeError, re.compile("(^|(?:number|slices|integers), not |sequence by )(?:non-int of type )?"
                            "'?DimExpr'?(?: object(?= cannot be interpreted as an integer)|$)"),
@@ -467,6 +516,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         f"{found.re.sub(found[1] + 'a symbolic size', found.string)}. It is known when the program "
         "runs: jnp.arange(n), lax.fori_loop(0, n, ...) and jnp.asarray(n) take it.")),
     (OverflowError, _NARROW, _as_narrow),
+    (OverflowError, re.compile(r"^(?:\w+: )?Python int too large to convert to C "), _as_wide),
     (Exception, re.compile("^Comparator raised exception while sorting pytree dictionary keys"),
      _as_unsorted),
     (TypeError, re.compile(r"^%\w format: .* not \w+Tracer$"), lambda exc, found, last: (
@@ -479,6 +529,9 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
     (ConcretizationTypeError, re.compile(r"The size argument of jnp\.(\w+) must"), _as_sized),
     (ASKED, re.compile(""), cures.as_asked),
+    ((TypeError, ValueError), re.compile(
+        "^(?:Only (?:integer )?scalar arrays can be converted to|The truth value of an array with)"
+        r".*?(?:\.(?= |$)|$)"), cures.as_number),
     (ValueError, re.compile("^setting an array element with a sequence"), cures.as_buffer),
     ((RuntimeError, ValueError), re.compile(
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
@@ -492,9 +545,13 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         "x.item() of a number, or tuple(x.tolist()).")),
     (TypeError, re.compile("^'State' object does not support the context manager protocol"),
      lambda exc, found, last: f"{found.string}. It is called, as in `with jax.enable_x64(True):`."),
-    (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"),
-     lambda exc, found, last: found.string + hint(
-         f"pyjx.{found[1]}", "__call__") if misspelt.is_ours(last) else None),
+    (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"), _as_called_value),
+    (TypeError, re.compile(r"^Array\(\) takes no arguments$"), lambda exc, found, last:
+     f"{found.string}. Make an array by jnp.asarray(values), or jnp.zeros(shape)."),
+    (TypeError, re.compile(r"^%\w format: .* not (?:\w+\.)*ArrayImpl$"), lambda exc, found, last:
+     f"{found.string}. A format is of one number: %s shows an array."),
+    (TypeError, re.compile(r"Shapes must be 1D .*?(?=, got .*dtype=key<)", re.DOTALL),
+     lambda exc, found, last: f"{found.string[:found.end()]}, got a key. The key comes first."),
     ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),
      misspelt.as_option),
 ]

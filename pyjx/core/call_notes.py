@@ -262,6 +262,11 @@ def _told_of_position(exc: Exception, text: str, position: re.Match[str], call: 
     if passed and passed[0] in call.functions():
         return None
     before, after = _PASSED.sub(call.name, text[:position.start(1)]), text[position.end():]
+    for p, given in call.given.items():  # of several arrays, which came as one sequence
+        if call.parameters and call.parameters[p].kind is Parameter.VAR_POSITIONAL and (
+                type(given) is tuple and len(given) == 1 and type(given[0]) in (list, tuple)
+                and any([hasattr(x, "shape") for x in given[0]])):
+            after = ". Give what it holds one by one, as *x."
     if about is None:
         return passed and before.removesuffix(" at position ") + after
     name, value = about

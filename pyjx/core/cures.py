@@ -137,6 +137,30 @@ def _of_package(tb: TracebackType) -> str | None:
     return None
 
 
+def as_number(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """What serves in the place of the user's instruction that has asked an array of several numbers
+    for one, or one of floats for an integer."""
+    x: Any = last.tb_frame.f_locals.get("self")
+    asked = next(tb.tb_frame for tb in tracebacks_of(exc) if tb.tb_frame.f_locals.get(
+        "self") is x)  # a method of the array, which Python has called
+    frame: Any = asked.f_back
+    at = frame.f_lasti
+    if not hasattr(x, "aval") or is_internal(frame.f_code.co_filename):
+        return None
+    operation, said = opname[frame.f_code.co_code[at]], found[0].removesuffix(".")
+    name, called = value_called(frame, at) if operation == "CALL" else ("", None)
+    if type(called) is type(max) and called in _FOR_ARRAYS and not (
+            arguments_at(frame, at) or ((), {}))[1]:
+        return f"{said}. {_PYTHONS.format(name, _FOR_ARRAYS[called])}"
+    if x.ndim and operation == "BINARY_SUBSCR":
+        return f"{said}. {_OF_ARRAYS.partition(';')[0]}."
+    traced = hasattr(x, "_trace")
+    if called in (int, float, complex):
+        return f"{said}. " + ("Its one number is x.item()." if x.size == 1 and not traced else
+                              f"For each of its elements: x.astype({called.__name__}).")
+    return None if x.ndim or traced else f"{said}. Of one number int(x) is an integer."
+
+
 def as_buffer(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """That NumPy's arrays hold no traced values, in place of the error that says which asked."""
     cause = exc.__cause__

@@ -431,9 +431,9 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
                       f"{fun_name}((2, {dtype}))")
         elif fun_name == "view":
             where += f". A shape is for x.reshape({shortened(dtype)})"
-        elif type(dtype) is int and fun_name:
+        elif type(dtype) in (int, float) and fun_name:
             where += (f". {fun_name} takes a dtype there, such as 'float32'; give what else it "
-                      "takes by keyword, and a shape as one tuple")
+                      "takes by keyword, and a shape or several axes as one tuple")
         raise TypeError(f"{text}{where}") from None
     if numeric not in all_dtypes and numeric != float0:
         where = f" in {fun_name}" if fun_name else ""

@@ -14,7 +14,7 @@ from types import FunctionType, ModuleType, TracebackType
 from typing import Any
 
 from pyjx.core import dtypes
-from pyjx.core.call_code import callee, value_called
+from pyjx.core.call_code import arguments_at, callee, value_called
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.not_yet import hint
 
@@ -26,8 +26,10 @@ _OTHER_NAMES = {
     "dim": "axis", "dims": "axis", "axes": "axis", "size": "shape",
     "low": "minval", "high": "maxval", "seed": "key", "rng": "key", "input": "x", "other": "y",
     "decimals": "ndigits", "initial": "init", "initializer": "init", "n": "length",
-    "len": "length", "steps": "num", "check_rep": "check_vma", "sharding": "device",
+    "len": "length", "steps": "num", "step": "num", "check_rep": "check_vma", "sharding": "device",
     "axis": "dimension in_axes axis_name", "static_argnums": "static_broadcasted_argnums",
+    "depth": "num_classes", "reverse": "descending", "interpolation": "method",
+    "alpha": "negative_slope",
 }
 _WORD = re.compile("['\"]([\\w.-]+)['\"]")
 _NAMED = re.compile(r" are ((?:\w+, )+\w+)")
@@ -88,13 +90,16 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     if not is_ours(last):
         return None
     known: dict[str, bool] = {}  # whether it may be given by its name
-    for fun in islice(_functions(owner, name, last), 3):
+    for fun in islice(functions_named(owner, name, last), 3):
         known.update({
             "*" * (p.kind is p.VAR_POSITIONAL) + p.name: p.kind in (
                 p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
             for p in signature(fun).parameters.values()
             if p.kind is not p.VAR_KEYWORD and p.name not in ("self", "cls")})
-    named = [p for p, by_name in known.items() if by_name]
+    at = arguments_at(last.tb_frame, last.tb_lasti) if (
+        callee(last.tb_frame, last.tb_lasti)[0][-1:] == [name]) else None
+    by_position = [*known][:len(at[0]) if at else 0]
+    named = [p for p, by_name in known.items() if by_name and p not in by_position]
     others = [p for p in _OTHER_NAMES.get(given, "").split() if p in named]
     close = others or difflib.get_close_matches(given, named, 1, 0.7)
     if close:
@@ -102,19 +107,8 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     return f"{found.string}. The arguments are {', '.join(known)}." if known else None
 
 
-def by_name(text: str, last: TracebackType) -> str:
-    """That a function which got too many arguments by position takes some by their names; empty if
-    it takes none so."""
-    found = re.match(r"(?:\w+\.)?(\w+)\(\) takes .*positional arguments? ", text)
-    if found is None or not is_ours(last):
-        return ""
-    names = [f"{p.name}=" for fun in islice(_functions(None, found[1], last), 1)
-             for p in signature(fun).parameters.values()
-             if p.kind is p.KEYWORD_ONLY and p.name[0] != "_"]
-    return f"By name it takes {', '.join(names)}." if names else ""
-
-
-def _functions(owner: str | None, name: str, last: TracebackType) -> Iterator[FunctionType]:
+def functions_named(owner: str | None, name: str, last: TracebackType
+                    ) -> Iterator[FunctionType]:
     """Those that a frame may have called by this name: its own, else this package's."""
     frame = last.tb_frame
     called = {"": value_called(last.tb_frame, last.tb_lasti)[1]}
@@ -158,10 +152,10 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
         kind.__module__.startswith(("jaxlib.", "pyjx.")))
     said = hint(package, exc.name) if package and exc.name else ""
     if exc.name and not said and kind.__module__.startswith("pyjx."):
-        names = [name for name in dir(exc.obj) if name[0] != "_"]
-        close = difflib.get_close_matches(exc.name, names, 1, 0.7)
-        said = f". Did you mean: '{close[0]}'?" if close else (
-            f". It has {', '.join(names)}." if len(names) <= _FEW else "")
+        names = {name.lower(): name for name in dir(exc.obj) if name[0] != "_"}
+        close = difflib.get_close_matches(exc.name.lower(), names, 1, 0.7)
+        said = f". Did you mean: '{names[close[0]]}'?" if close else (
+            f". It has {', '.join(names.values())}." if len(names) <= _FEW else "")
     if not said:
         return None
     exc.name = ""
@@ -172,5 +166,6 @@ _FEW = 16  # names that are all told
 
 
 def as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    close = difflib.get_close_matches(found[1], [d.name for d in dtypes.all_dtypes], 1)
+    close = difflib.get_close_matches(found[1], [
+        d.name for d in dtypes.all_dtypes if dtypes.canonicalize_dtype(d) == d], 1)
     return f"{found.string}. Did you mean '{close[0]}'?" if close else None

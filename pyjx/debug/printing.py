@@ -136,7 +136,8 @@ class Formatter(string.Formatter):
             return super().format_field(value, format_spec)
         except TypeError as error:
             shown = in_short(value._tracer if isinstance(value, Placeholder) else value)
-            raise TypeError(f"{self.name}: {{:{format_spec}}} does not show {shown} ({error}). It "
+            said = str(error).partition(": ")[0]
+            raise TypeError(f"{self.name}: {{:{format_spec}}} does not show {shown} ({said}). It "
                             "is for scalars: show others by {}.") from None
 
 

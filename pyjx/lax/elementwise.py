@@ -80,9 +80,18 @@ def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...
             rest = f"Accepted dtypes{at} are subtypes of {kind}."
             if kind == INTEGER_OR_BOOL and aval.dtype in dtypes.floating_dtypes:
                 rest += " Compare, as x > 0, or convert: x.astype(int)."
+            elif aval.dtype == dtypes.bool_dtype and name in _OF_BOOLEANS:
+                rest += f" Of booleans take {_OF_BOOLEANS[name]}, or convert: x.astype(int)."
+            elif aval.dtype in dtypes.floating_dtypes and kind == "integer":
+                rest += " Convert: x.astype(int)."
+            elif "floating" in kind and not dtypes.issubdtype(aval.dtype, np.inexact):
+                rest += " Convert: x.astype(float)."
             if "signedinteger" in kind and aval.dtype in _NARROW:
                 rest = "Those of fewer than 8 bits are for storage and basic arithmetic; cast them."
             raise TypeError(f"{name} does not accept dtype {dtypes.name(aval.dtype)}{at}. {rest}")
+
+
+_OF_BOOLEANS = {"neg": "~x", "sub": "x ^ y"}
 
 
 elementwise_names: set[str] = set()  # of those that the next function has made

@@ -156,7 +156,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     for i, aval in enumerate((x, y)):
         if not aval.ndim:
             raise ValueError(f"matmul input operand {i} must have ndim at least 1, but it has ndim "
-                             "0")
+                             "0. A number is multiplied by with *.")
     if y.ndim <= 2:
         dims = (((x.ndim - 1,), (0,)), ((), ()))
         return contract("matmul", a, b, dims, precision, preferred_element_type, out_sharding)

@@ -46,6 +46,8 @@ _letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 def _interleaved(args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """Subscripts and operands of the form `einsum(x, [0, 1], y, [1, 2], [0, 2])`."""
+    if any([isinstance(x, str) for x in args]):
+        raise TypeError("einsum: the subscripts come first, as in einsum('ij,jk->ik', x, y).")
     output = args[-1] if len(args) % 2 else None
     arrays, lists = args[:len(args) // 2 * 2:2], args[1:len(args) // 2 * 2:2]
     try:
@@ -292,6 +294,8 @@ def _run(steps: list[Step], values: list[Any], dot: Callable[..., Any], dtype: D
 
 def _einsum_of(operands: tuple[Any, ...], subscripts: str, optimize: Any, precision: Any,
                preferred_element_type: DTypeLike | None, dot_general: Any = None) -> Any:
+    if len(operands) == 1 and type(operands[0]) in (list, tuple) and "," in subscripts:
+        raise TypeError("einsum: give the operands one by one, as in einsum('ij,jk->ik', x, y).")
     values = as_operands("einsum", *operands)
     if preferred_element_type is None:
         dtype, weak = dtypes.result_type(*values, return_weak_type_flag=True)

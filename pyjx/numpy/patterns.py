@@ -20,6 +20,7 @@ from pyjx.core.integers import index, range_size, slice_indices
 from pyjx.core.records import Record
 from pyjx.core.scalars import scalar_constant, wrapped_constant
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import broadcast_in_dim
 from pyjx.lax.common import broadcast_shapes, misfit
 from pyjx.numpy.creation import host_sequence, of_sequence
@@ -164,7 +165,8 @@ def _concrete_slice(item: slice, position: int) -> slice:
                 "lax.dynamic_update_slice_in_dim. " + errors.cure_for(
                     x, "Python's ints", errors.AS_STATIC.format("Python's ints")))
         if x is not None and not hasattr(x, "__index__") and not isinstance(x, SymbolicDim):
-            raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer")
+            raise TypeError(f"slice indices must be integers, got {shortened(x)}: "
+                            f"'{type(x).__name__}' object cannot be interpreted as an integer")
         parts.append(None if x is None else index(x))
     return slice(*parts)
 

@@ -407,7 +407,8 @@ def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None
     """
     x, bins = operands("digitize", x, bins)
     if get_aval(bins).ndim != 1:
-        raise ValueError(f"digitize: bins must be a 1-dimensional array; got bins={bins}")
+        raise ValueError(f"digitize: bins must be a 1-dimensional array; got "
+                         f"bins={get_aval(bins).str_short()}")
     size = get_aval(bins).shape[0]
     dtype = _place_dtype(size)
     if not size:

@@ -84,9 +84,9 @@ def check_key_data(impl: PRNGImpl, data: Value | ShapedArray) -> None:
     """TypeError unless `data` is an array of the data of keys."""
     shape, dtype = getattr(data, "shape", None), getattr(data, "dtype", None)
     if shape is None or dtype is None:
+        made = f" If that is a seed, make a key of it: jax.random.key({data})."
         raise TypeError("JAX encountered invalid PRNG key data: expected key_data to have ndim, "
-                        f"shape, and dtype attributes. Got {data}. If that is a seed, make a key "
-                        f"of it: jax.random.key({data}).")
+                        f"shape, and dtype attributes. Got {data}.{made * isinstance(data, int)}")
     n = len(impl.key_shape)
     if len(shape) < n:
         raise TypeError("JAX encountered invalid PRNG key data: expected key_data.ndim >= "

@@ -266,7 +266,10 @@ def _format(self: Any, format_spec: str) -> str:
         return _repr(self)
     if not self.aval.shape:
         return format(value(self)[()], format_spec)
-    return format(value(self), format_spec)
+    if format_spec:
+        raise TypeError("unsupported format string passed to ArrayImpl.__format__: a format is of "
+                        "one number. np.array2string(np.asarray(x), precision=2) shows an array.")
+    return format(value(self))
 
 
 # ---- where it is --------------------------------------------------------------------------

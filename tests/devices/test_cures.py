@@ -71,7 +71,7 @@ CASES = {
     "device-called": (lambda: jnp.ones(3).device(), "Use x.device, which is no method."),
     "shards": (lambda: jnp.ones(3).shards, "Use x.addressable_shards."),
     "positions": (lambda: jax.shard_map(lambda x: x, MESH, P("x"), P("x")),
-                  "By name it takes out_specs=, in_specs=, mesh=, axis_names=, check_vma=."),
+                  "The arguments are f, *, out_specs, in_specs, mesh, axis_names, check_vma."),
     "by-name": (lambda: smap(lambda x: x)(x=V), "'x': what shard_map gives takes its arguments by"),
     "string-spec": (lambda: smap(lambda x: x, "x"), "Give jax.P('x')"),
     "sharding-spec": (lambda: smap(lambda x: x, NamedSharding(MESH, P("x"))), "Give P('x',)"),

@@ -319,7 +319,7 @@ def test_a_shape_in_the_place_of_another_argument(draw: Any, given: Any, said: s
 
 
 def test_what_is_no_shape_is_not_taken_for_one() -> None:
-    with pytest.raises(TypeError, match=" makes an array of it"):
+    with pytest.raises(TypeError, match="Make an array of it"):
         random.gamma(KEY, [1.0, 2.0])
     assert random.bernoulli(KEY, shape=(3,)).shape == random.exponential(KEY, shape=(3,)).shape
 
