@@ -3,6 +3,7 @@ it is followed, does what was meant."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -168,3 +169,34 @@ def test_integers_beyond_64_bits_are_floats(call: Callable[[], Any]) -> None:
     assert "Integers have at most 64 bits. Use a float." in mistake(call)
     assert "Use a float" not in mistake(lambda: random.key(2**70))
     assert "Use a float" not in mistake(lambda: jnp.arange(2**70))
+
+
+@pytest.mark.parametrize(("f", "x", "words", "unneeded"), [
+    (lambda x: float(x) * 2, 1.0, "try using `x.astype(float)`", "static_argnums"),
+    (lambda x: int(x.sum()) + 1, V, "try using `x.astype(int)`", "static_argnums"),
+    (lambda x: jnp.zeros(int(x)), 1, "static_argnums", "astype"),
+    (lambda x: V[:int(x)], 1, "static_argnums", "astype"),
+    (lambda x: math.sin(x), 1.0, "use jnp.sin", "astype"),
+])
+def test_conversions_of_traced_values_have_one_cure(f: Any, x: Any, words: str, unneeded: str
+                                                    ) -> None:
+    said = mistake(lambda: jax.jit(f)(x))
+    assert words in said and unneeded not in said
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: jnp.sum(sparse.BCOO.fromdense(jnp.eye(3))), "Make an array of it: x.todense()."),
+    (lambda: jnp.sum(V.at[0]), "Make an array of it: x.get()."),
+    (lambda: jax.tree.map(jnp.allclose, {"a": V}, {"a": jnp.ones(4)}), "allclose got incompat"),
+    (lambda: jnp.zeros(3, "int23"), "Did you mean 'int32'?"),
+    (lambda: jax.scipy.stats.norm(0, 1), "is a module, and not callable. It has cdf, "),
+    (lambda: jnp.linalg.expm(V), "Use jax.scipy.linalg.expm."),
+    (lambda: V.set(1), "Use x.at[index].set(values)."),
+    (lambda: np.asarray(V).fill(2), "np.array(x) is a copy."),
+    (lambda: json.dumps({"loss": V}), "Give x.tolist()"),
+])
+def test_what_else_there_is(call: Callable[[], Any], words: str) -> None:
+    assert words in mistake_as_shown(call)
+    with pytest.raises(TypeError) as caught:
+        np.zeros(V)  # type: ignore[call-overload]
+    assert "int(x)" not in str(caught.value)

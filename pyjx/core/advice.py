@@ -489,6 +489,9 @@ def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) 
     owner = None
     for name in names[1:]:
         owner, value = value, getattr(value, name, None)
+    if isinstance(value, ModuleType):
+        return (f"{'.'.join(names)} is a module, and not callable. It has "
+                f"{', '.join([name for name in dir(value) if name[0] != '_'])}.")
     if hasattr(owner, "aval") and type(value).__name__ == found[1]:
         return f"{found.string}. Without brackets it is the value: {'.'.join(names)}."
     return found.string + hint(f"pyjx.{found[1]}", "__call__") if misspelt.is_ours(last) else None
@@ -533,6 +536,10 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         "^(?:Only (?:integer )?scalar arrays can be converted to|The truth value of an array with)"
         r".*?(?:\.(?= |$)|$)"), cures.as_number),
     (ValueError, re.compile("^setting an array element with a sequence"), cures.as_buffer),
+    (ValueError, re.compile("^assignment destination is read-only$"), lambda exc, found, last:
+     f"{found.string}. What np.asarray gives of an array of JAX is; np.array(x) is a copy."),
+    (TypeError, re.compile("^Object of type ArrayImpl is not JSON serializable$"),
+     lambda exc, found, last: f"{found.string}. Give x.tolist(), of a number its value."),
     ((RuntimeError, ValueError), re.compile(
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),

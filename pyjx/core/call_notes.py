@@ -110,7 +110,9 @@ _TRANSFORMATIONS = ("grad", "jvp", "linearize", "vjp", "vmap")  # which rules of
 def _name_called(exc: Exception, call: Call) -> bool:
     """Let a message that begins with another function of this package begin with the one that the
     user called, and did not give the other one."""
-    name = call.name
+    name, given = call.name, call.functions()
+    ran = [public_name(function_of(tb.tb_frame)) for tb in tracebacks_of(exc)] if given else []
+    name = next((own for own in ran if own in given and own), name)  # which it calls
     message = getattr(exc, "_msg", exc.args[0] if len(exc.args) == 1 else None)
     found = _LEADING.match(message) if isinstance(message, str) else None
     if found is None:

@@ -34,10 +34,14 @@ def as_asked(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     package's, that has asked for a value which is traced."""
     users = [tb for tb in tracebacks_of(exc) if not is_internal(tb.tb_frame.f_code.co_filename)
              and not is_of_foundation(tb.tb_frame.f_code.co_filename)]
-    cure = _in_place(users[-1], exc.said) if users and exc.said else None
+    if not users or not exc.said:
+        return None
+    cure, what = _in_place(users[-1], exc.said), exc.said.what
     if cure is SHOWN:
-        return told_otherwise(exc, what=exc.said.what.partition("\n")[0], cure=cure)
-    return None if cure is None else told_otherwise(exc, cure=cure)
+        what = what.partition("\n")[0]
+    elif cure:
+        what = what.partition(" To change its dtype")[0]
+    return None if cure is None else told_otherwise(exc, what=what, cure=cure)
 
 
 SHOWN = ("While the function is traced, the array has no value. Print it as the program runs by "
@@ -69,6 +73,10 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
     if called in (int, float, bool, complex) and any(
             [name.startswith("FORMAT_") or function is print for name, function in outside]):
         return SHOWN
+    if called in (int, float, complex) and "static_argnums" in said.cure:
+        within = any([name[:4] == "CALL" or "SUBSCR" in name or "SLICE" in name
+                      for name, _ in outside])
+        return said.cure if called is int and within else ""  # a number there, else an array
     if called is range:
         return "To loop a traced number of times use lax.fori_loop or lax.while_loop."
     if name.rpartition(".")[2] in _OF_FILES:
@@ -158,7 +166,8 @@ def as_number(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     if called in (int, float, complex):
         return f"{said}. " + ("Its one number is x.item()." if x.size == 1 and not traced else
                               f"For each of its elements: x.astype({called.__name__}).")
-    return None if x.ndim or traced else f"{said}. Of one number int(x) is an integer."
+    whole = called is range or "SUBSCR" in operation or "SLICE" in operation
+    return f"{said}. Of one number int(x) is an integer." if whole and not traced else None
 
 
 def as_buffer(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:

@@ -125,7 +125,8 @@ def _named(owner: str | None, name: str, scope: Mapping[str, Any]) -> Iterator[F
     for value in list(scope.values()):
         if owner is not None and getattr(value, "__name__", None) == owner:
             value = getattr(value, name, None)
-        for fun in (value, getattr(value, "fun", None), getattr(value, "__wrapped__", None)):
+        for fun in (value, getattr(value, "fun", None), getattr(value, "__wrapped__", None),
+                    getattr(value, "__func__", None)):
             if isinstance(fun, FunctionType) and fun.__name__ == name:
                 yield fun
 
@@ -167,5 +168,6 @@ _FEW = 16  # names that are all told
 
 def as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     close = difflib.get_close_matches(found[1], [
-        d.name for d in dtypes.all_dtypes if dtypes.canonicalize_dtype(d) == d], 1)
+        d.name for d in dtypes.all_dtypes if dtypes.canonicalize_dtype(d) == d
+        and dtypes.itemsize_bits(d) >= 8], 1)
     return f"{found.string}. Did you mean '{close[0]}'?" if close else None

@@ -116,7 +116,8 @@ def array_cure(x: Any) -> str:
         return "Make an array of it: jnp.asarray(list(x))."
     if isinstance(x, Mapping):
         return "It is a tree: jax.tree.map(f, x) computes f of each of its leaves."
-    return "Make an array of it: x.toarray()." if _is_of_scipy(x) else without_numbers(x)
+    made = "x.toarray()" if _is_of_scipy(x) else getattr(type(x), "_made_array", None)
+    return f"Make an array of it: {made}." if isinstance(made, str) else without_numbers(x)
 
 
 def _shapes(x: Any) -> set[tuple[int, ...]] | None:

@@ -64,7 +64,8 @@ def meanwhile(name: str) -> str:
 
 
 # Where a name is looked for that another package has not, in this order.
-_PLACES = ("numpy", "nn", "scipy.special", "lax", "random", "numpy.linalg", "ops", "tree_util")
+_PLACES = ("numpy", "nn", "scipy.special", "lax", "random", "numpy.linalg", "ops", "tree_util",
+           "scipy.linalg")
 
 
 def hint(package: str, name: str) -> str:

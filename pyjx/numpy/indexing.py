@@ -461,6 +461,7 @@ class IndexUpdateRef:
     """
 
     __slots__ = ("array", "index")
+    _made_array = "x.get()"  # as messages say
 
     def __init__(self, array: Array, index: object) -> None:
         self.array = array

@@ -143,6 +143,7 @@ class JAXSparse(abc.ABC):
     nse: Any
     dtype: Any
 
+    _made_array = "x.todense()"  # as messages say
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
     __array_ufunc__ = None  # NumPy's operators leave it to those of this class
     _cure_for_grad = "jax.experimental.sparse.grad differentiates by {}.data alone."
