@@ -739,7 +739,7 @@ def test_a_message_shows_the_first_of_a_large_argument(call):
 
 
 @pytest.mark.parametrize("call", [
-    lambda i: int(i[0]), lambda i: range(i[0]), lambda i: X[:i[0]], lambda i: jnp.tile(X, i)])
+    lambda i: X[int(i[0])], lambda i: range(i[0]), lambda i: X[:i[0]], lambda i: jnp.tile(X, i)])
 def test_who_is_told_to_make_an_argument_static_hears_that_arrays_cannot_be(call):
     with pytest.raises((TypeError, IndexError), match="arrays cannot be static"):
         jax.jit(call)(np.arange(3))

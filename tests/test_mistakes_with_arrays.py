@@ -127,7 +127,6 @@ def test_arrays_that_are_asked_for_a_number(call: Any, x: Any, cure: str) -> Non
     (lambda: jnp.linspace(0, 1, step=5), "Did you mean 'num'?"),
     (lambda: jnp.sort(V, reverse=True), "Did you mean 'descending'?"),
     (lambda: lax.convert_element_type(V, "flaot"), "Did you mean 'float32'?"),
-    (lambda: jax.nn.Relu, "Did you mean: 'relu'?"),
     (lambda: V.shape(), "Without brackets it is the value: V.shape."),
     (lambda: V(0), "Use x[index]."), (lambda: V.at[0](1), "Use x.at[index].set(value)."),
     (lambda: "%d" % V, "%s shows an array."),  # noqa: UP031  as users do

@@ -393,7 +393,7 @@ def test_what_inner_functions_and_python_refuse_is_told_of_the_argument(
     (lambda: jax.scipy.optimize.minimize(jnp.sum, V, method="BFGS", options={"maxitre": 3}),
      "Did you mean 'maxiter'?"),
     (lambda: jax.jit(lambda x: x.at[x < 0].set(0.0))(X), "or jnp.where(mask, value, x) to assign"),
-    (lambda: jax.jit(lambda x: float(x.sum()))(X), "show it by jax.debug.print, or return it. If"),
+    (lambda: jax.jit(lambda x: V[int(x[0, 0])])(X), "show it by jax.debug.print, or return it. If"),
     (lambda: jax.jit(lambda x: x.item())(1.0), "\nLeave it out, or convert what the traced fun"),
     (lambda: jnp.add(X, X, out=X), "arrays do not change: x = jnp.add(...) names the new one"),
     (lambda: jnp.asarray(X) + {"a": 1}, "; jax.tree.map(f, a, b) computes with each leaf of trees"),
@@ -566,7 +566,7 @@ DATES = np.array(["2020-01-01"], "datetime64[D]")
 
 # What the message says, behind "!" what it does not, and the call.
 CURES: list[tuple[str, Callable[[], Any]]] = [
-    (STATIC, lambda: jax.jit(lambda x: float(x))(1.0)),
+    (STATIC, lambda: jax.jit(lambda x: X[int(x)])(1.0)),
     (f"NumPy's arrays! static {LOOPS}", lambda: jax.jit(lambda: float(jnp.ones(3).sum()))()),
     (f"{LOOPS}! static", lambda: lax.scan(lambda c, x: (float(c), x), 0.0, V)),
     (f"{LOOPS}! static", lambda: lax.scan(lambda c, i: (c, [1, 2][i]), 0.0, AT)),

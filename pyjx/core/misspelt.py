@@ -153,10 +153,10 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
         kind.__module__.startswith(("jaxlib.", "pyjx.")))
     said = hint(package, exc.name) if package and exc.name else ""
     if exc.name and not said and kind.__module__.startswith("pyjx."):
-        names = {name.lower(): name for name in dir(exc.obj) if name[0] != "_"}
-        close = difflib.get_close_matches(exc.name.lower(), names, 1, 0.7)
-        said = f". Did you mean: '{names[close[0]]}'?" if close else (
-            f". It has {', '.join(names.values())}." if len(names) <= _FEW else "")
+        names = [name for name in dir(exc.obj) if name[0] != "_"]
+        close = difflib.get_close_matches(exc.name, names, 1, 0.7)
+        said = f". Did you mean: '{close[0]}'?" if close else (
+            f". It has {', '.join(names)}." if len(names) <= _FEW else "")
     if not said:
         return None
     exc.name = ""

@@ -93,7 +93,7 @@ def test_a_method_is_no_function_of_python():
 @pytest.mark.parametrize(("call", "shown"), [
     (lambda x: print("x", float(x)), True), (lambda x: f"{float(x):.3f}", True),
     (lambda x: print(
-        f"step {int(x)}"), True), (lambda x: int(x), False),
+        f"step {int(x)}"), True), (lambda x: jnp.ones(int(x)), False),
 ])
 def test_what_is_printed_is_shown_as_the_program_runs(call, shown):
     text = said(jax.jit(call), 1.0)
