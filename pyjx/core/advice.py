@@ -131,6 +131,9 @@ def complete(exc: Exception) -> None:
     """Add to the message of an error what helps the user, who is shown no addresses either."""
     *_, last = tracebacks_of(exc)
     message = exc.args[0] if len(exc.args) == 1 else None
+    if isinstance(exc, AttributeError) and not exc.args and exc.name:  # as C++ raises it
+        message = f"{type(exc.obj).__name__!r} object has no attribute {exc.name!r}"
+        say(exc, message)
     if configuration.traceback_filtering.value == "off":
         return
     file = last.tb_frame.f_code.co_filename
@@ -543,9 +546,13 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     ((RuntimeError, ValueError), re.compile(
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
-    (AttributeError, re.compile(r"^property .*'(ArrayImpl|\w*Tracer)' object has no setter$"),
+    (AttributeError, re.compile(r"^property '(\w+)'.*'(?:ArrayImpl|\w*Tracer)' object has no set"),
      lambda exc, found, last: f"{found.string}. Arrays stay as they are: make another one, such as "
-     "x = x.reshape(shape) or x = x.astype(dtype)."),
+     + ("x = jax.device_put(x, sharding)." if found[1] in ("sharding", "device") else
+        "x = x.reshape(shape) or x = x.astype(dtype).")),
+    (RuntimeError, re.compile(r"^(INTERNAL: custom_partitioner: )Traceback .*?\n"
+                              r"((?:\w+\.)*\w+: .*?)\n*Suspected Python", re.DOTALL),
+     lambda exc, found, last: f"{found[1]}{found[2]}"),  # by C++, with every frame there is
     (AttributeError, re.compile(""), misspelt.as_elsewhere),
     (TypeError, re.compile(r"^unhashable type: '(?:\w+\.)*ArrayImpl'$"), lambda exc, found, last: (
         f"{found.string}. An array is no key of a dictionary or a cache, nor in a set: give "

@@ -18,6 +18,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.meshes import AbstractMesh, AxisType
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import name_of
 from pyjx.lazy import directory, refuse
 from pyjx.parallel.mapping import shard_map
@@ -371,9 +372,13 @@ class _Partitioner:
                 ShapeDtypeStruct(a.shape, a.dtype, sharding=self._named(s, mesh, a.ndim))
                 for a, s in zip(avals, shardings, strict=True)])
 
-        _, fun, out_shardings, in_shardings = self._partition(
+        found = self._partition(
             *self._static, mesh, structs(self._in_tree, self.in_avals, ins),
             structs(self._out_tree, self.out_avals, outs))
+        if not isinstance(found, (tuple, list)) or len(found) != 4:
+            raise ValueError(f"custom_partitioning: {self} must return (mesh, function, "
+                             f"result_shardings, arg_shardings), got {shortened(found)}.")
+        _, fun, out_shardings, in_shardings = found
         given = tree_util.tree_leaves(tuple(in_shardings))
         made = tree_util.tree_leaves(out_shardings)
         specs = [s.spec for s in given]

@@ -63,6 +63,9 @@ def _check_target(device: Any) -> Any:
         f"{shown}{_target_meant(device)}")
 
 
+_MEMORIES = {kind: space for space, kind in MEMORY_KINDS.items()}
+
+
 def _target_meant(given: Any) -> str:
     """For messages: what is to be given in the place of what is no target."""
     if isinstance(given, (Mesh, AbstractMesh)):
@@ -70,6 +73,10 @@ def _target_meant(given: Any) -> str:
                 f"jax.P({', '.join(map(repr, given.axis_names[:1]))}))")
     if hasattr(given, "dtype"):
         return ". The array comes first: jax.device_put(x, device)"
+    if isinstance(given, Layout):
+        return ". A layout is a part of a Format: jax.experimental.layout.Format(layout, sharding)"
+    if isinstance(given, str) and given in _MEMORIES:
+        return f". Did you mean jax.memory.Space.{_MEMORIES[given].name}?"
     if isinstance(given, int):
         return f". Did you mean jax.devices()[{given}]?"
     number = str(given).partition(":")[2]

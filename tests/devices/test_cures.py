@@ -11,6 +11,8 @@ from pyjx import lax
 from pyjx.core import advice
 from pyjx.core.frames import is_internal
 from pyjx.experimental import multihost_utils
+from pyjx.experimental.custom_partitioning import custom_partitioning
+from pyjx.experimental.layout import Format, Layout
 from pyjx.sharding import AxisType, Mesh, NamedSharding
 from pyjx.sharding import PartitionSpec as P
 
@@ -45,6 +47,13 @@ def apart():
 
 def put_alone():
     return jax.device_put(jnp.ones((4, 1)), jax.devices()[0])
+
+
+def partitioned(partition):
+    f = custom_partitioning(lambda x: abs(x))
+    f.def_partition(partition=partition, sharding_rule="i j -> i j",
+                    infer_sharding_from_operands=lambda mesh, args, result: args[0].sharding)
+    return jax.jit(f)(apart())
 
 
 def entered(context):
@@ -143,6 +152,17 @@ CASES = {
     "perm": (lambda: smap(lambda x: lax.ppermute(x, "x", [(0, lax.axis_index("x"))]))(V),
              "must be known while it is traced. Compute it of numbers that Python has.",
              lambda: smap(lambda x: lax.ppermute(x, "x", [(0, lax.axis_size("x") - 1)]))(V)),
+    "memory-kind": (lambda: jax.device_put(X, "pinned_host"), "mean jax.memory.Space.Host?",
+                    lambda: jax.device_put(X, jax.memory.Space.Host)),
+    "layout": (lambda: jax.device_put(X, Layout((1, 0))), "jax.experimental.layout.Format(layout",
+               lambda: jax.device_put(X, Format(Layout((1, 0)), NamedSharding(MESH, P())))),
+    "of-device": (lambda: jax.devices()[0].foo, "'Device' object has no attribute 'foo'"),
+    "set-sharding": (lambda: setattr(jnp.ones(3), "sharding", 1), "jax.device_put(x, sharding)."),
+    "partition": (lambda: partitioned(lambda mesh, args, result: (mesh, abs)),
+                  "INTERNAL: custom_partitioner: ValueError: custom_partitioning: <lambda> must "
+                  "return (mesh, function, result_shardings, arg_shardings), got (",
+                  lambda: partitioned(lambda mesh, args, result: (
+                      mesh, abs, result.sharding, (args[0].sharding,)))),
     "lowered": (lambda: jax.jit(abs).compile(), "Use f.lower(*args).compile()."),
     "memory": (lambda: jax.jit(abs).memory("1GiB"), "Use f.trace(*args).memory(budget)."),
     "flags": (lambda: jax.config("jax_enable_x64", True), "Use jax.config.update(name, value)."),
