@@ -546,7 +546,8 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     ((RuntimeError, ValueError), re.compile(
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
-    (AttributeError, re.compile(r"^property '(\w+)'.*'(?:ArrayImpl|\w*Tracer)' object has no set"),
+    (AttributeError, re.compile(r"^property (?:'(\w+)' )?of '(?:ArrayImpl|\w*Tracer)' object has "
+                                "no setter$"),
      lambda exc, found, last: f"{found.string}. Arrays stay as they are: make another one, such as "
      + ("x = jax.device_put(x, sharding)." if found[1] in ("sharding", "device") else
         "x = x.reshape(shape) or x = x.astype(dtype).")),

@@ -15,7 +15,7 @@ from pyjx import configuration, lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Var
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.named_axes import NO_NAME, mapped_along, mesh_axes
 from pyjx.core.places import names_in_types, spec_along
@@ -42,6 +42,7 @@ from pyjx.engine.types import AxisName, TreeDef
 from pyjx.guards import guard
 from pyjx.interning import missing
 from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
+from pyjx.parallel.refusals import raise_too_long, raise_varying
 from pyjx.runtime import backends, signature
 from pyjx.runtime.abstract import described
 from pyjx.runtime.device_put import device_put
@@ -56,7 +57,6 @@ from pyjx.transforms.vmap import in_dims_of, mapped_size, vmap
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
-    from pyjx.core.trace import DynamicJaxprTracer
 
 
 def shard_map(f: Callable[..., Any] = missing, /, *, out_specs: Any, in_specs: Any = Infer,
@@ -188,8 +188,9 @@ class _Mapped(Record):
         no array and has None for a spec."""
         if isinstance(self.in_specs, InferFromArgs):
             return {}
-        given = broadcast_argument("shard_map in_specs", self.in_specs, args, is_none,
-                                   "a tuple has an entry for each positional argument.")
+        given = broadcast_argument(
+            f"{self._call} {self._said('in_specs')}", self.in_specs, args, is_none,
+            "a tuple has an entry for each positional argument.")
         return {i: x for i, (x, spec) in enumerate(zip(leaves, given, strict=True))
                 if spec is None and not isinstance(x, Array) and not is_ref(x)}
 
@@ -233,6 +234,19 @@ class _Mapped(Record):
             closed = trace_to_jaxpr(run, local, debug)
         return _Traced(closed, in_specs, out_specs, flat.out_tree, mesh, names)
 
+    # -- what errors call it
+
+    @property
+    def _by_axes(self) -> bool:
+        return self.specs_name == "in_axes"
+
+    @property
+    def _call(self) -> str:
+        return "smap" if self._by_axes else "shard_map"
+
+    def _said(self, what: str) -> str:
+        return what.replace("specs", "axes") if self._by_axes else what
+
     # -- the mesh
 
     def _mesh(self) -> Any:
@@ -242,7 +256,8 @@ class _Mapped(Record):
         if self.mesh is None:
             if context.empty:
                 raise ValueError("The context mesh cannot be empty. Use `jax.set_mesh(mesh)` to "
-                                 "enter into a mesh context, or give shard_map its mesh=.")
+                                 "enter into a mesh context" + (
+                                     "." if self._by_axes else ", or give shard_map its mesh=."))
             return context
         if context.empty:
             return self.mesh
@@ -261,13 +276,16 @@ class _Mapped(Record):
 
     def _names(self, mesh: Mesh | AbstractMesh) -> frozenset[Any]:
         unknown = self.names - set(mesh.axis_names)
+        if unknown and self._by_axes:
+            raise ValueError(f"smap: axis_name must be an axis of the mesh, one of "
+                             f"{mesh.axis_names}, got {next(iter(unknown))!r}.")
         if unknown:
             raise ValueError(f"jax.shard_map requires axis_names={self.names} to be a subset of "
                              f"mesh.axis_names={mesh.axis_names}")
         names = frozenset(self.names or mesh.axis_names)
         manual = frozenset(mesh.manual_axes)
         if self.names & manual:
-            raise ValueError(f"shard_map: the axes {sorted(map(str, self.names & manual))} are "
+            raise ValueError(f"{self._call}: the axes {sorted(map(str, self.names & manual))} are "
                              "manual already: the function is called inside another shard_map "
                              "over them. Give others as axis_names.")
         return names - manual
@@ -289,13 +307,14 @@ class _Mapped(Record):
                                 f"was of type {kinds}. Only along Explicit axes types say how "
                                 f"arguments are cut: give {self.specs_name}.")
             return tuple([WHOLE if a is None else _spec_of(a, names) for a in avals])
-        specs = _spread("in_specs", self.in_specs, args, is_none)
+        specs = _spread(f"{self._call} {self._said('in_specs')}", self.in_specs, args, is_none)
         self._check_axes("in_specs", mesh, names, specs)
         return specs
 
     def _out_specs(self, mesh: Mesh | AbstractMesh, names: frozenset[Any], tree: TreeDef,
                    outs: Sequence[Any]) -> Specs:
-        specs = _spread("out_specs", self.out_specs, tree.unflatten(outs))
+        specs = _spread(f"{self._call} {self._said('out_specs')}", self.out_specs,
+                        tree.unflatten(outs), None, "" if self._by_axes else _OF_RESULTS)
         avals = list(map(get_aval, outs))
         self._check_axes("out_specs", mesh, names, specs)
         fun = name_of(self.fun)
@@ -303,8 +322,8 @@ class _Mapped(Record):
             if _is_of_own_type("out_specs", spec, aval):
                 continue
             if len(spec) > aval.ndim:
-                self._raise_too_long("out_specs", spec, aval,
-                                     f"{fun}(*args){leaf_paths(tree)[i]}", "output")
+                raise_too_long(self._said("out_specs"), self._by_axes, fun, spec, aval,
+                               f"{fun}(*args){leaf_paths(tree)[i]}", "output")
         if self.check_vma:
             _check_parts_vary(avals, specs)
             for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
@@ -313,8 +332,8 @@ class _Mapped(Record):
                 self._check_sums(spec, aval, names)
                 varying = aval.place.mat.varying & names
                 if not varying.issubset(axes_of(spec)):
-                    self._raise_varying(mesh, spec, varying, f"{fun}(*args){leaf_paths(tree)[i]}",
-                                        outs[i])
+                    raise_varying(self._said("out_specs"), self._by_axes, fun, mesh, spec, varying,
+                                  f"{fun}(*args){leaf_paths(tree)[i]}", outs[i])
         return specs
 
     def _check_sums(self, spec: PartitionSpec, aval: AbstractValue, names: frozenset[Any]) -> None:
@@ -364,8 +383,8 @@ class _Mapped(Record):
             if aval is None or _is_of_own_type("in_specs", spec, aval):
                 continue
             if len(spec) > aval.ndim:
-                self._raise_too_long("in_specs", spec, aval,
-                                     f"the passed args{leaf_paths(in_tree)[i]}", "input")
+                raise_too_long(self._said("in_specs"), self._by_axes, name_of(self.fun), spec, aval,
+                               f"the passed args{leaf_paths(in_tree)[i]}", "input")
             for d, entry in enumerate(spec):
                 axes = axes_of((entry,))
                 parts = math.prod([sizes[a] for a in axes])
@@ -382,59 +401,6 @@ class _Mapped(Record):
                         f"{axis!r} (of size {parts}), "
                         f"but {parts} does not evenly divide {aval.shape[d]}. Pad the argument, "
                         "or choose another mesh.")
-
-    # -- errors
-
-    def _raise_too_long(self, what: str, spec: PartitionSpec, aval: ShapedArray | AbstractRef,
-                        where: str, kind: str) -> NoReturn:
-        varies = kind == "output" and aval.place.mat.varying
-        cure = "Make the spec shorter." if aval.ndim else (
-            f"A scalar {kind} that is not the same on all devices needs an axis, such as x[None], "
-            "along which the devices' values lie side by side, or a sum by psum and `P()`."
-            if varies else f"A scalar {kind} needs the {what} entry of `P()`.")
-        raise ValueError(f"shard_map applied to the function '{name_of(self.fun)}' was given an "
-                         f"{what} entry which is too long to be compatible with the corresponding "
-                         f"{kind} value:\n\n{what} is {spec} which has length {len(spec)}, but "
-                         f"{where} has shape {aval.str_short()}, which has rank {aval.ndim} (and "
-                         f"{aval.ndim} < {len(spec)}). {cure}")
-
-    def _raise_varying(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec,
-                       varying: frozenset[Any], where: str, out: DynamicJaxprTracer) -> NoReturn:
-        cure = "Reduce it over these axes, such as with psum"
-        if out.ndim:
-            cure += ", or name them in out_specs, for the parts of all devices side by side"
-        cure += ". Where all devices give the same as it is, pass check_vma=False to shard_map."
-        if _is_gathered(out, varying):
-            cure = ("It comes from all_gather, which gives all devices the same: have its type say "
-                    "so, all_gather(..., to='invarying').")
-        claimed = ",".join(map(str, ordered(mesh, axes_of(spec))))
-        inferred = ",".join(map(str, ordered(mesh, varying)))
-        raise ValueError(
-            f"shard_map applied to the function '{name_of(self.fun)}' was given out_specs which "
-            "require replication which can't be statically inferred given the mesh:\n\nThe mesh "
-            f"given has shape {tuple(mesh.axis_sizes)} with corresponding axis names "
-            f"{mesh.axis_names}.\n\nout_specs is {spec} which implies that {where} is only varying "
-            f"across mesh axes {{{claimed}}} and not {{{inferred}}}, but it was inferred to be "
-            f"possibly varying over {{{inferred}}}.\n\n{cure}")
-
-
-def _is_gathered(out: DynamicJaxprTracer, axes: frozenset[Any]) -> bool:
-    """Whether a value varies along these axes only as `all_gather` over them gave what it is of."""
-    def varies(v: Var) -> bool:
-        return not axes.isdisjoint(v.aval.place.mat.varying)
-
-    needed, found = {out._var}, False
-    for eqn in reversed(out._trace.eqns):
-        if needed.isdisjoint(eqn.outvars):
-            continue
-        if eqn.primitive.name == "all_gather" and axes.issubset(eqn.params["axis_name"]) and (
-                eqn.params["axis_index_groups"] is None):
-            found = True
-        elif eqn.primitive.name == "axis_index":
-            return False
-        elif any(map(varies, eqn.outvars)):
-            needed.update([x for x in eqn.invars if isinstance(x, Var)])
-    return found and not any([v in needed and varies(v) for v in out._trace.invars])
 
 
 def _is_same_mesh(mesh: AbstractMesh, context: AbstractMesh) -> bool:
@@ -464,13 +430,16 @@ def _check_specs(what: str, specs: Any) -> None:
                         f"of type {type(wrong[0])}{meant and f'. Give {meant}'}")
 
 
-def _spread(what: str, specs: Any, tree: Any, is_leaf: Callable[[Any], bool] | None = None
-            ) -> Specs:
+_OF_RESULTS = ("it is a PartitionSpec, or a tree of them as that of the values; jax.P() is for "
+               "what is the same on all devices.")
+
+
+def _spread(name: str, specs: Any, tree: Any, is_leaf: Callable[[Any], bool] | None,
+            hint: str = "") -> Specs:
     """The spec of each leaf of a tree that `specs` is a prefix of; None for an argument is that of
     one which all devices get whole."""
     return tuple([WHOLE if spec is None else spec for spec in broadcast_argument(
-        f"shard_map {what}", specs, tree, is_leaf, "it is a PartitionSpec, or a tree of them as "
-        "that of the values; jax.P() is for what is the same on all devices.")])
+        name, specs, tree, is_leaf, hint)])
 
 
 def _is_of_own_type(what: str, spec: Any, aval: Any) -> bool:

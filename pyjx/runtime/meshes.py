@@ -188,7 +188,7 @@ class use_abstract_mesh:
     def __exit__(self, kind: object, *_: object) -> None:
         done, around = self._saved[get_ident()].pop()
         try:
-            if kind is None and around is not None and not self.mesh.empty and (
+            if kind is None and isinstance(around, AbstractMesh) and not self.mesh.empty and (
                     isinstance(state.dynamic, DynamicJaxprTrace)):
                 _check_operands(state.dynamic, done, around, self.mesh)
         finally:

@@ -49,6 +49,11 @@ def put_alone():
     return jax.device_put(jnp.ones((4, 1)), jax.devices()[0])
 
 
+def along_x(f=abs, **given):
+    with jax.set_mesh(MESH):
+        return jax.smap(f, **{"in_axes": 0, "out_axes": 0, "axis_name": "x", **given})(V)
+
+
 def partitioned(partition):
     f = custom_partitioning(lambda x: abs(x))
     f.def_partition(partition=partition, sharding_rule="i j -> i j",
@@ -163,6 +168,17 @@ CASES = {
                   "return (mesh, function, result_shardings, arg_shardings), got (",
                   lambda: partitioned(lambda mesh, args, result: (
                       mesh, abs, result.sharding, (args[0].sharding,)))),
+    "smap-name": (lambda: along_x(axis_name="y"),
+                  "smap: axis_name must be an axis of the mesh, one of ('x',), got 'y'."),
+    "smap-alone": (lambda: jax.smap(abs, in_axes=0, out_axes=0, axis_name="x")(V),
+                   "`jax.set_mesh(mesh)` to enter into a mesh context.", along_x),
+    "smap-tree": (lambda: along_x(in_axes=(0, 0)), "smap in_axes specification must be a tree"),
+    "smap-axis": (lambda: along_x(in_axes=1), "given an in_axes entry which is too long"),
+    "smap-last": (lambda: along_x(in_axes=1), "Its last axis is 0."),
+    "smap-same": (lambda: along_x(out_axes=None),
+                  "or say an axis in out_axes, for the parts of all devices side by side."),
+    "smap-number": (lambda: along_x(lambda x: lax.psum(x.sum(), "x")), "out_axes entry of None.",
+                    lambda: along_x(lambda x: lax.psum(x.sum(), "x"), out_axes=None)),
     "lowered": (lambda: jax.jit(abs).compile(), "Use f.lower(*args).compile()."),
     "memory": (lambda: jax.jit(abs).memory("1GiB"), "Use f.trace(*args).memory(budget)."),
     "flags": (lambda: jax.config("jax_enable_x64", True), "Use jax.config.update(name, value)."),
@@ -185,3 +201,12 @@ def test_what_serves_is_said(name):
     assert not [f for f in frames if is_internal(f.filename)]
     for serves in cured:
         serves()
+
+
+def test_an_abstract_mesh_in_a_jitted_function():
+    @jax.jit
+    def f(x):
+        with jax.sharding.use_abstract_mesh(GRID.abstract_mesh):
+            return x * 2
+
+    np.testing.assert_array_equal(f(X), 2 * X)

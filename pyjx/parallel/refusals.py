@@ -1,0 +1,74 @@
+"""Errors of `shard_map`, and of `smap` in its words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pyjx.core.jaxpr import Var
+from pyjx.core.meshes import AbstractMesh, Mesh
+from pyjx.core.specs import PartitionSpec, axes_of
+from pyjx.parallel.calls import ordered
+
+if TYPE_CHECKING:
+    from pyjx.core.avals import AbstractRef, ShapedArray
+    from pyjx.core.trace import DynamicJaxprTracer
+
+
+def raise_too_long(what: str, by_axes: bool, fun: str, spec: PartitionSpec,
+                   aval: ShapedArray | AbstractRef, where: str, kind: str) -> NoReturn:
+    """Say that a spec, or an axis of `smap`, is for more dimensions than a value has."""
+    varies = kind == "output" and aval.place.mat.varying
+    cure = "Make the spec shorter." if aval.ndim else (
+        f"A scalar {kind} that is not the same on all devices needs an axis, such as x[None], "
+        "along which the devices' values lie side by side, or a sum by psum and `P()`."
+        if varies else f"A scalar {kind} needs the {what} entry of `P()`.")
+    if by_axes:
+        cure = f"Its last axis is {aval.ndim - 1}." if aval.ndim else cure.replace("`P()`", "None")
+    raise ValueError(f"{'smap' if by_axes else 'shard_map'} applied to the function '{fun}' was "
+                     f"given an {what} entry which is too long to be compatible with the "
+                     f"corresponding {kind} value:\n\n{what} is {spec} which has length "
+                     f"{len(spec)}, but {where} has shape {aval.str_short()}, which has rank "
+                     f"{aval.ndim} (and {aval.ndim} < {len(spec)}). {cure}")
+
+
+def raise_varying(what: str, by_axes: bool, fun: str, mesh: Mesh | AbstractMesh,
+                  spec: PartitionSpec, varying: frozenset[Any], where: str,
+                  out: DynamicJaxprTracer) -> NoReturn:
+    """Say that a result is said to be the same on all devices, and may not be."""
+    cure = "Reduce it over these axes, such as with psum"
+    if out.ndim:
+        named = "say an axis" if by_axes else "name them"
+        cure += f", or {named} in {what}, for the parts of all devices side by side"
+    cure += "." if by_axes else (
+        ". Where all devices give the same as it is, pass check_vma=False to shard_map.")
+    if _is_gathered(out, varying):
+        cure = ("It comes from all_gather, which gives all devices the same: have its type say "
+                "so, all_gather(..., to='invarying').")
+    claimed = ",".join(map(str, ordered(mesh, axes_of(spec))))
+    inferred = ",".join(map(str, ordered(mesh, varying)))
+    raise ValueError(
+        f"{'smap' if by_axes else 'shard_map'} applied to the function '{fun}' was given {what} "
+        "which require replication which can't be statically inferred given the mesh:\n\nThe mesh "
+        f"given has shape {tuple(mesh.axis_sizes)} with corresponding axis names "
+        f"{mesh.axis_names}.\n\n{what} is {spec} which implies that {where} is only varying "
+        f"across mesh axes {{{claimed}}} and not {{{inferred}}}, but it was inferred to be "
+        f"possibly varying over {{{inferred}}}.\n\n{cure}")
+
+
+def _is_gathered(out: DynamicJaxprTracer, axes: frozenset[Any]) -> bool:
+    """Whether a value varies along these axes only as `all_gather` over them gave what it is of."""
+    def varies(v: Var) -> bool:
+        return not axes.isdisjoint(v.aval.place.mat.varying)
+
+    needed, found = {out._var}, False
+    for eqn in reversed(out._trace.eqns):
+        if needed.isdisjoint(eqn.outvars):
+            continue
+        if eqn.primitive.name == "all_gather" and axes.issubset(eqn.params["axis_name"]) and (
+                eqn.params["axis_index_groups"] is None):
+            found = True
+        elif eqn.primitive.name == "axis_index":
+            return False
+        elif any(map(varies, eqn.outvars)):
+            needed.update([x for x in eqn.invars if isinstance(x, Var)])
+    return found and not any([v in needed and varies(v) for v in out._trace.invars])
