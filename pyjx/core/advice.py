@@ -303,15 +303,15 @@ def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> st
         return None
     args = (arguments_at(last.tb_frame, last.tb_lasti) or ([], {}))[0]
     own = [*signature(fun).parameters.values()][int(given) - len(args) if given and args else 0:]
-    for i, p in enumerate(own[:len(args)] if given else []):
-        rest = args[i:]
-        if len(rest) > 1 and re.search(r"Sequence\[(int|SupportsIndex)", str(p.annotation)) and all(
-                [x is UNKNOWN or type(x) is int for x in rest]) and rest != [UNKNOWN] * len(rest):
-            shown = f": {tuple(rest)}" * (UNKNOWN not in rest)
-            return f"{found.string}. Give {p.name} as one tuple{shown}."
-    first = own[0].name if own else ""
-    if given and first in ("arrays", "tup", "operands"):
-        return f"{found.string}. The {first} are one sequence, as in {name}((a, b))."
+    several = [i for i, p in enumerate(own) if re.search(
+        r"Sequence\[(int|SupportsIndex)", str(p.annotation))]
+    rest = args[several[0]:] if given and len(several) == 1 else []
+    if len(rest) > 1 and {*map(type, rest)} - {type(UNKNOWN)} == {int}:
+        shown = f": {tuple(rest)}" * (UNKNOWN not in rest)
+        return f"{found.string}. Give {own[several[0]].name} as one tuple{shown}."
+    if given and own[0].name in ("arrays", "tup") and all(
+            [x is UNKNOWN or hasattr(x, "shape") for x in args]):
+        return f"{found.string}. The arrays are one sequence, as in {name}((a, b))."
     named = [p.name for p in own if p.kind is p.KEYWORD_ONLY and p.name[0] != "_"]
     every = [*[p.name for p in own if p.kind is not p.KEYWORD_ONLY], *["*"][:len(named)], *named]
     return f"{found.string}. The arguments are {', '.join(every)}." if every else None
@@ -492,9 +492,10 @@ def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) 
     owner = None
     for name in names[1:]:
         owner, value = value, getattr(value, name, None)
-    if isinstance(value, ModuleType):
-        return (f"{'.'.join(names)} is a module, and not callable. It has "
-                f"{', '.join([name for name in dir(value) if name[0] != '_'])}.")
+    if isinstance(value, ModuleType) and value.__name__.startswith("pyjx"):
+        known = [name for name in dir(value) if name[0] != "_"]
+        return f"{'.'.join(names)} is a module, and not callable." + (
+            f" It has {', '.join(known)}." if len(known) <= misspelt.FEW else "")
     if hasattr(owner, "aval") and type(value).__name__ == found[1]:
         return f"{found.string}. Without brackets it is the value: {'.'.join(names)}."
     return found.string + hint(f"pyjx.{found[1]}", "__call__") if misspelt.is_ours(last) else None
@@ -539,6 +540,9 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         "^(?:Only (?:integer )?scalar arrays can be converted to|The truth value of an array with)"
         r".*?(?:\.(?= |$)|$)"), cures.as_number),
     (ValueError, re.compile("^setting an array element with a sequence"), cures.as_buffer),
+    (TypeError, re.compile(r"^expected a sequence of integers or a single integer, got '\w+Tracer"),
+     lambda exc, found, last: f"{found.string}. NumPy makes arrays of known sizes: mark the "
+     "argument it comes from as static (static_argnums or static_argnames of jit)."),
     (ValueError, re.compile("^assignment destination is read-only$"), lambda exc, found, last:
      f"{found.string}. What np.asarray gives of an array of JAX is; np.array(x) is a copy."),
     (TypeError, re.compile("^Object of type ArrayImpl is not JSON serializable$"),

@@ -156,14 +156,14 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
         names = [name for name in dir(exc.obj) if name[0] != "_"]
         close = difflib.get_close_matches(exc.name, names, 1, 0.7)
         said = f". Did you mean: '{close[0]}'?" if close else (
-            f". It has {', '.join(names)}." if len(names) <= _FEW else "")
+            f". It has {', '.join(names)}." if len(names) <= FEW else "")
     if not said:
         return None
     exc.name = ""
     return f"{found.string}{said}"
 
 
-_FEW = 16  # names that are all told
+FEW = 16  # names that are all told
 
 
 def as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
