@@ -117,6 +117,9 @@ def test_arrays_that_are_asked_for_a_number(call: Any, x: Any, cure: str) -> Non
 @pytest.mark.parametrize(("call", "words"), [
     (lambda: jnp.ones(3, 4, 5), "Give shape as one tuple: (3, 4, 5)."),
     (lambda: jnp.ones(3, V.size, 5), "Give shape as one tuple."),
+    (lambda: jnp.zeros(2, 3, dtype=int), "Give shape as one tuple: (2, 3)."),
+    (lambda: jnp.pad(V, 1, "edge", 0), "The arguments are array, pad_width, mode, **kwargs."),
+    (lambda: random.choice(KEY, 5, 3), "got 3. Of 3 numbers it is (3,)"),
     (lambda: jnp.transpose(V, 1, 0), "Give axes as one tuple: (1, 0)."),
     (lambda: jnp.tile(V, 2, 3), "Give reps as one tuple: (2, 3)."),
     (lambda: V.squeeze(1, 2), "Give axis as one tuple: (1, 2)."),

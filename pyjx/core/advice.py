@@ -305,7 +305,7 @@ def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> st
     own = [*signature(fun).parameters.values()][int(given) - len(args) if given and args else 0:]
     several = [i for i, p in enumerate(own) if re.search(
         r"Sequence\[(int|SupportsIndex)", str(p.annotation))]
-    rest = args[several[0]:] if given and len(several) == 1 else []
+    rest = args[several[0]:] if len(several) == 1 else []
     if len(rest) > 1 and {*map(type, rest)} - {type(UNKNOWN)} == {int}:
         shown = f": {tuple(rest)}" * (UNKNOWN not in rest)
         return f"{found.string}. Give {own[several[0]].name} as one tuple{shown}."
@@ -313,7 +313,8 @@ def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> st
             [x is UNKNOWN or hasattr(x, "shape") for x in args]):
         return f"{found.string}. The arrays are one sequence, as in {name}((a, b))."
     named = [p.name for p in own if p.kind is p.KEYWORD_ONLY and p.name[0] != "_"]
-    every = [*[p.name for p in own if p.kind is not p.KEYWORD_ONLY], *["*"][:len(named)], *named]
+    every = [*[p.name for p in own if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)],
+             *["*"][:len(named)], *named, *[f"**{p.name}" for p in own if p.kind is p.VAR_KEYWORD]]
     return f"{found.string}. The arguments are {', '.join(every)}." if every else None
 
 
