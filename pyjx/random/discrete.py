@@ -555,9 +555,9 @@ def choice(key: KeyLike, a: Any, shape: Sequence[int] = (), replace: bool = True
     8
     """
     if not isinstance(shape, Sequence):
-        made = f". Of {shape} numbers it is ({shape},)" * (type(shape) is int)
         raise TypeError("shape argument of jax.random.choice must be a sequence, got "
-                        f"{shape}{made}")
+                        f"{shape}" + f". Of {shape} numbers it is ({shape},)" * (
+                            type(shape) is int))
     shape = as_sizes("choice", "shape", shape)
     check_arraylike("choice", a, *(() if p is None else (p,)))
     wrapped, _ = check_key("choice", key)
