@@ -444,7 +444,7 @@ class Compiled(_Stage):
             raise ValueError(
                 "Computation was compiled for input shardings that disagree with the shardings of "
                 f"arguments passed to it. Here are the {len(wrong)} mismatches:\n"
-                + "\n".join(lines))
+                + "\n".join(lines) + "\nPut the arguments there by jax.device_put.")
 
     def _check_avals(self, leaves: list[Any]) -> None:
         wrong = []

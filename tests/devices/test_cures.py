@@ -11,6 +11,7 @@ from pyjx import lax
 from pyjx.core import advice
 from pyjx.core.frames import is_internal
 from pyjx.experimental import multihost_utils
+from pyjx.experimental.array_serialization import serialization
 from pyjx.experimental.custom_partitioning import custom_partitioning
 from pyjx.experimental.layout import Format, Layout
 from pyjx.sharding import AxisType, Mesh, NamedSharding
@@ -47,6 +48,11 @@ def apart():
 
 def put_alone():
     return jax.device_put(jnp.ones((4, 1)), jax.devices()[0])
+
+
+def for_mesh():
+    like = jax.ShapeDtypeStruct((8,), "f4", sharding=NamedSharding(MESH, P("x")))
+    return jax.jit(jnp.sin).lower(like).compile()
 
 
 def along_x(f=abs, **given):
@@ -179,6 +185,13 @@ CASES = {
                   "or say an axis in out_axes, for the parts of all devices side by side."),
     "smap-number": (lambda: along_x(lambda x: lax.psum(x.sum(), "x")), "out_axes entry of None.",
                     lambda: along_x(lambda x: lax.psum(x.sum(), "x"), out_axes=None)),
+    "numbers": (lambda: smap(lambda x: x)([1, 2, 3]), "give jnp.array of it."),
+    "rank": (lambda: jax.device_put(V, NamedSharding(GRID, P("data", "model"))),
+             "Its spec must have 1 entries at most.",
+             lambda: jax.device_put(V, NamedSharding(GRID, P("data")))),
+    "compiled": (lambda: for_mesh()(jax.device_put(V, jax.devices()[1])), "by jax.device_put.",
+                 lambda: for_mesh()(jax.device_put(V, NamedSharding(MESH, P("x"))))),
+    "checkpoints": (lambda: serialization.foo, "serialization' has no attribute 'foo'"),
     "lowered": (lambda: jax.jit(abs).compile(), "Use f.lower(*args).compile()."),
     "memory": (lambda: jax.jit(abs).memory("1GiB"), "Use f.trace(*args).memory(budget)."),
     "flags": (lambda: jax.config("jax_enable_x64", True), "Use jax.config.update(name, value)."),

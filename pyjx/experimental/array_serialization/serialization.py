@@ -16,6 +16,7 @@ from pyjx.experimental.array_serialization.tensorstore_impl import (
     async_deserialize,
     async_serialize,
 )
+from pyjx.guards import guard
 from pyjx.lazy import directory
 from pyjx.runtime.processes import group
 
@@ -33,6 +34,9 @@ def __getattr__(name: str) -> Any:
     if name == "TS_CONTEXT":
         return stores.shared_context()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+guard(__getattr__)
 
 
 class BarrierTimeoutError(Exception):

@@ -14,6 +14,7 @@ import numpy as np
 
 from pyjx.core.array_type import DTypeLike
 from pyjx.core.layouts import Format
+from pyjx.guards import guard
 from pyjx.lazy import directory
 from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.array_parts import make_array_from_single_device_arrays
@@ -31,6 +32,9 @@ def __getattr__(name: str) -> Any:
     if name in ("Future", "Transaction"):
         return getattr(tensorstore(), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+guard(__getattr__)
 
 
 Spec = dict[str, Any]
