@@ -136,8 +136,10 @@ def _subtrees(name: str, treedef: PyTreeDef, tree: PyTree, other: PyTree, is_lea
                     tree_structure(other, is_leaf).num_leaves == treedef.num_leaves):
                 where += ("\nIf its leaves come in this order, they are of this structure by "
                           "jax.tree.unflatten(jax.tree.structure(tree), jax.tree.leaves(other)).")
-            as_leaf = "leaves; is_leaf=lambda x: x is None makes it a leaf."
-            raise ValueError(str(make_error(name)).replace("leaves.", as_leaf) + where) from None
+            text = str(make_error(name))
+            if "a node of type\n    <class 'NoneType'>" in text:
+                text += " is_leaf=lambda x: x is None makes it a leaf."
+            raise ValueError(text + where) from None
         raise
 
 
@@ -659,7 +661,7 @@ def register_dataclass(nodetype: _Class, data_fields: Sequence[str] | None = Non
     if data_fields is None or meta_fields is None:
         if not is_dataclass:
             raise TypeError("register_dataclass: data_fields and meta_fields are required when "
-                            f"nodetype is not a dataclass. Got {nodetype=}.")
+                            f"nodetype is not a dataclass. Got {nodetype=}: put @dataclass below.")
         data_fields, meta_fields = _fields_by_metadata(nodetype, drop_fields)
     data_fields, meta_fields = list(data_fields), list(meta_fields)
     overlap = set(data_fields) & set(meta_fields)

@@ -79,7 +79,7 @@ CASES = {
     "jit-static": (lambda: jax.jit(abs, static_argnums="x"), TypeError,
                    "static_argnums must be positions of arguments, integers, got 'x': 'str' obj"),
     "jit-donate": (lambda: jax.jit(abs, donate_argnums=1.5), TypeError,
-                   "Names of arguments are donate_argnames."),
+                   "The arguments of fun come in a call of their own"),
     "polyfit": (lambda: jnp.polyfit(jnp.ones(3), jnp.ones(4), 1), TypeError,
                 "expected x and y to have same length, got shapes (3,) and (4,)"),
     "take-floats": (lambda: jnp.take(X, X), ValueError,

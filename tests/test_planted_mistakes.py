@@ -221,7 +221,7 @@ def test_results_of_rules_are_no_arguments(call: Any, place: str) -> None:
 
 
 CALLED: dict[str, Callable[[], Any]] = {
-    "rule(primals, tangents)": with_jvp(lambda p: p), "fwd(*args)": with_vjp(lambda: 1, print),
+    "rule(primals, tangents)": with_jvp(lambda p: p), "fwd(x)": with_vjp(lambda: 1, print),
     "bwd(n, residuals, cotangent)": with_fixed(
         jax.custom_vjp, lambda n, x: (x, None), lambda r, g: (g,)),
     "rule(n, primals, tangents)": with_fixed(jax.custom_jvp, lambda p, t: (p, t)),

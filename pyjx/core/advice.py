@@ -7,7 +7,7 @@ import ast
 import builtins
 import errno
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import signature, unwrap
 from types import FrameType, ModuleType, TracebackType
@@ -17,16 +17,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import cures, dtypes, misspelt
-from pyjx.core.call_code import (
-    UNKNOWN,
-    arguments_at,
-    callee,
-    function_of,
-    leaves_given,
-    path_of,
-    public_name,
-    value_called,
-)
+from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, path_of, value_called
 from pyjx.core.call_notes import ASKED, say
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import (
@@ -101,7 +92,7 @@ _SURPLUS = re.compile(r"^(?:(?:.*\.)?(\w+)\.)?(\w+)\(\) (?:takes (?:from \d+ to 
                       r"arguments? but (\d+) |got multiple values for argument )")
 # How functions of the user's are called, by what calls them.
 _CALLS = {
-    "_FlatJvp": "rule(primals, tangents)", "_FlatFwd": "fwd(*args)",
+    "_FlatJvp": "rule(primals, tangents)", "_FlatFwd": "",
     "defjvps": "rule(tangent, output, *primals)",
     "_FlatBwd": "bwd(residuals, cotangent)", "_on_leaves": "rule(axis_size, in_batched, *args)",
     "custom_gradient": "vjp(cotangent)", "scan": "f(carry, x)", "map": "f(x)",
@@ -114,6 +105,9 @@ _CALLS = {
     "tree_map": "f(*leaves) and is_leaf(node)",
     **dict.fromkeys(["tree_flatten", "tree_leaves", "tree_structure"], "is_leaf(node)"),
     "custom_linear_solve": "matvec(x) and solve(matvec, b)", "tree_map_with_path": "f(path, leaf)",
+    "jvp": "fun(*primals) by jvp(fun, primals, tangents)",
+    **{name: f"fun(*{args}) by {name}(fun, *{args})" for name, args in (
+        ("eval_shape", "args"), ("linearize", "primals"), ("vjp", "primals"))},
 }
 _NARROW = re.compile(r"(-?\d+)[^\d]* (?:too large to convert to|out of bounds for|does not fit) "
                      r"(u?int(?:8|16|32|64))\.?$")
@@ -187,35 +181,101 @@ def note_leaf(exc: Exception) -> None:
 
 
 def note_body(exc: Exception) -> None:
-    """Tell what the body of a loop, in which an error arose, was given as which argument."""
-    loop, body = None, None  # the function that the user called, and the innermost of the user's
-    called: FrameType | None = None
-    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
-        if is_internal(frame.f_code.co_filename):
-            if called is None and public_name(function_of(frame)):
-                called = frame
-        elif not is_of_foundation(frame.f_code.co_filename):
-            loop, body, called = called, frame, None
-    if type(exc) not in (TypeError, IndexError) or body is None or loop is None:
+    """Tell what a function of the user's that the library calls, such as the body of a loop, in
+    which an error arose, was given as which argument."""
+    calls, body, _ = _passed_by(exc)
+    by, frame = next(iter(calls.items()), ("", None))
+    unpacked = type(exc) is ValueError and " to unpack" in str(exc)
+    if by not in _NOTED or body is None or frame is None or not (
+            unpacked or type(exc) in (AttributeError, IndexError, TypeError)):
         return
-    name, known = loop.f_code.co_name, body.f_locals
-    fun = loop.f_locals.get("body_fun" if name == "fori_loop" else "f")
-    if name not in _LOOPS or not callable(fun):
-        return
-    names = [*signature(fun).parameters][:_CALLS[name].count(",") + 1]  # of a method, not `self`
+    known, own = body.f_locals, frame.f_locals.get("self")
+    fun = next(x for x in (*map(frame.f_locals.get, ("body_fun", "f", "fn", "rule")),
+                           getattr(own, "jvp", None), getattr(own, "bwd", None)) if callable(x))
+    call, names = _call_of(by, frame), [*signature(fun).parameters]  # of a method, not `self`
+    names = names[:None if "*" in call else call.count(",") + 1]
     if not all([p in known for p in names]):
         return
     given = [f"{p}={in_short(known[p])}" for p in names]
-    note = f"{name} calls {body.f_code.co_name} as {_CALLS[name]}, here with {', '.join(given)}."
-    x = known[names[-1]]
-    if name != "fori_loop" and type(x) is list and "list" in str(exc) and cures.are_alike(x):
+    name = body.f_code.co_name
+    note = f"{_NOTED[by]} calls {name} as {call}, here with {', '.join(given)}."
+    x, cure = known[names[-1]], ""
+    if by in ("map", "scan") and type(x) is list and "list" in str(exc) and cures.are_alike(x):
         note += (" Not a list is scanned, but each of its arrays: stack them, "
                  "xs = jax.tree.map(lambda *x: jnp.stack(x), *xs).")
-    if note not in getattr(exc, "__notes__", ()):
-        exc.add_note(note)
+    elif _are_exchanged(names, re.findall(r"\w+", call)[1:]):
+        first, second = names[::-1]
+        cure = " The arguments are exchanged: let it be " + (
+            f"{name}({first}, {second})." if name[0] != "<" else f"lambda {first}, {second}: ...")
+    elif by == "_FlatJvp" and len(names) == 2 and re.search("tuple|sequence", str(exc)):
+        primals = [*signature(own.fun.owner.fun).parameters]  # type: ignore[union-attr]
+        tangents = [f"{p}_dot" for p in primals] if primals[1:] else names[1:]
+        several = [f"({', '.join(x)}{',' * (len(x) == 1)})" for x in (primals, tangents)]
+        cure = (" Each is a tuple of one for each argument: let it begin with "
+                f"{', '.join(several)} = {', '.join(names)}.")
+    if cure:  # which that of the value is not
+        say(exc, _OF_VALUE.sub("", str(exc)))
+    if note + cure not in getattr(exc, "__notes__", ()):
+        exc.add_note(note + cure)
 
 
-_LOOPS = ("fori_loop", "map", "scan")
+_NOTED = {
+    **{name: name for name in ("associative_scan", "fori_loop", "map", "scan",
+                               "tree_map_with_path")},
+    "_FlatJvp": "custom_jvp", "_FlatFwd": "custom_vjp", "_FlatBwd": "custom_vjp",
+    "_on_leaves": "custom_vmap"}
+_OF_VALUE = re.compile(r" (Make an array of it by jnp\.asarray\.|"
+                       r"Round it and make it integers: .*)$")
+
+
+def _passed_by(exc: Exception
+               ) -> tuple[dict[str, FrameType], FrameType | None, dict[str, FrameType]]:
+    """What called the innermost function of the user's that an error passed, the frame of that, and
+    what has run within it: of the library the public function, and what calls rules."""
+    before, body, frames = dict[str, FrameType](), None, dict[str, FrameType]()
+    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
+        code = frame.f_code
+        if is_internal(code.co_filename):
+            name, _, inner = code.co_qualname.partition(".")
+            name = "defjvps" if inner.startswith("defjvps.") else name
+            if not frames or name[0] == "_" or name in ("custom_gradient", "defjvps"):
+                frames[name] = frame
+        elif not is_of_foundation(code.co_filename):
+            before, body, frames = frames, frame, {}
+    return _calling(before), body, _calling(frames)
+
+
+def _calling(frames: Mapping[str, FrameType]) -> dict[str, FrameType]:
+    """Those that call functions of the user's, the innermost first."""
+    return {name: frame for name, frame in reversed(frames.items()) if name in _CALLS}
+
+
+def _call_of(name: str, frame: FrameType) -> str:
+    """How that calls a function of the user's: before others come arguments that have no
+    derivative."""
+    rule: Any = getattr(frame.f_locals.get("self"), "fun", None)
+    if name == "_FlatFwd":
+        return f"fwd({', '.join(signature(rule.owner.fun).parameters)})"
+    known = list(signature(rule.owner.fun).parameters) if getattr(rule, "static", ()) else []
+    first = [f"{known[i]}, " for i in sorted(rule.owner.nondiff_argnums)] if known else []
+    call = _CALLS[name].replace("(", "(" + "".join(first), 1)
+    if name == "defjvps":
+        call = call.replace("*primals", ", ".join(signature(rule).parameters))
+    return call
+
+
+def _are_exchanged(names: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether the user's two names of what a function is given, as `words` say, are those of the
+    other one each."""
+    if len(names) != 2 or len(words) != 2 or _is_short_for(names[0], words[0]):
+        return False
+    first, second = names[::-1]
+    return _is_short_for(first, words[0]) and (
+        first == words[0] or len(first) > 2 or _is_short_for(second, words[1]))
+
+
+def _is_short_for(name: str, word: str) -> bool:
+    return name.startswith(word) or word.startswith(name)
 
 
 def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
@@ -270,26 +330,19 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     if _refused_by_class(found.string, last):
         return (f"{found.string}. What a class is registered as a pytree with is called as "
                 "flatten(node), which gives (children, aux), and unflatten(aux, children).")
-    frames: dict[str, FrameType] = {}  # of rules, and of what the user called
-    for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
-        code = frame.f_code
-        if not is_internal(code.co_filename):
-            frames = {}
-        else:
-            name, _, inner = code.co_qualname.partition(".")
-            name = "defjvps" if inner.startswith("defjvps.") else name
-            if not frames or name[0] == "_" or name in ("custom_gradient", "defjvps"):
-                frames[name] = frame
-    called = [name for name in reversed(frames) if name in _CALLS]
-    if not called:
-        return None
-    rule: Any = getattr(frames[called[0]].f_locals.get("self"), "fun", None)
-    known = list(signature(rule.owner.fun).parameters) if getattr(rule, "static", ()) else []
-    first = [f"{known[i]}, " for i in sorted(rule.owner.nondiff_argnums)] if known else []
-    call = _CALLS[called[0]].replace("(", "(" + "".join(first), 1)
-    if called[0] == "defjvps":
-        call = call.replace("*primals", ", ".join(signature(rule).parameters))
-    return f"{found.string}. It is called as {call}."
+    _, _, calls = _passed_by(exc)
+    for name, frame in calls.items():
+        return f"{found.string}. It is called as {_call_of(name, frame)}."
+    name, called = value_called(last.tb_frame, last.tb_lasti)
+    text, ours = found.string, misspelt.is_ours(last) and not is_internal(
+        last.tb_frame.f_code.co_filename)
+    if isinstance(called, type) and ours:
+        text = misspelt.of_class(text, called)
+    _, given = arguments_at(last.tb_frame, last.tb_lasti) or ((), {})
+    if given and ours and re.search(r"missing 1 .*: '(fun|f|nodetype)'$", text):
+        return (f"{text}. As a decorator with arguments it is @functools.partial({name}, "
+                f"{', '.join([f'{p}=...' for p in given])}).")
+    return text if text != found.string else None
 
 
 def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -324,7 +377,7 @@ def _without_object(last: TracebackType) -> str:
     for name in names[1:-1]:
         owner = getattr(owner, name, None) if isinstance(owner, (type, ModuleType)) else None
     args = (arguments_at(last.tb_frame, last.tb_lasti) or ([], {}))[0]
-    if not isinstance(owner, type) or not args or args[0] is UNKNOWN or isinstance(
+    if not isinstance(owner, type) or not names[1:] or not args or args[0] is UNKNOWN or isinstance(
             args[0], owner) or [*signature(getattr(owner, names[-1])).parameters][:1] != ["self"]:
         return ""
     return (f"It is called on the class {owner.__name__}, so the first argument stands for the "
@@ -368,8 +421,13 @@ def hashable(kind: str, value: str) -> str:
         return f"Arrays are no static arguments: give int(x) of a number, or {left_out}"
     if re.search(r"\b[Aa]rray\(", value):
         return f"It holds arrays, which are no static arguments: {left_out}"
-    other = _HASHABLE.get(kind, "one of a class with __hash__ and __eq__ (a frozen dataclass)")
-    return f"Static arguments are compared from call to call: give {other} in the place of it."
+    compared = "Static arguments are compared from call to call: "
+    kind = "dict" if kind.lower().endswith("dict") else kind
+    again = " dict(...) makes a dictionary of that again." if kind == "dict" else ""
+    other = _HASHABLE.get(kind)
+    return f"{compared}give {other} in the place of it.{again}" if other else (
+        f"{compared}the class {kind} has __eq__ and no __hash__. Give it both, or let it be a "
+        "@dataclasses.dataclass(frozen=True).")
 
 
 def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
@@ -517,6 +575,11 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
      if "policy" in (*last.tb_frame.f_code.co_varnames, *last.tb_frame.f_code.co_names) else None),
     (TypeError, misspelt.UNEXPECTED, misspelt.as_meant), (TypeError, _ARITY, _as_called),
     (TypeError, _SURPLUS, _as_surplus),
+    (ValueError, re.compile("^The to_iterable(_with_keys)? function for a custom PyTree node"),
+     lambda exc, found, last: (
+        f"{found.string}. Let the function that flattens its class return "
+        f"{'(((key, x), ...), aux)' if found[1] else '((x, ...), aux)'}: the children in a tuple, "
+        "also a single one, and aux, which holds no arrays and may be None.")),
     (ValueError, _UNHASHABLE, _as_static), (TypeError, misspelt.DTYPE, misspelt.as_dtype),
     (TypeError, re.compile("(^|(?:number|slices|integers), not |sequence by )(?:non-int of type )?"
                            "'?DimExpr'?(?: object(?= cannot be interpreted as an integer)|$)"),

@@ -139,9 +139,9 @@ def call_with(fun: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call 
                                           own.bind(*args, **kwargs).arguments)
 
 
-def call_in(frame: FrameType) -> Call | None:
+def call_in(frame: FrameType, at: int) -> Call | None:
     """The call of a public function, of a class, of a method, or of a function that a public one
-    makes, which runs in a frame."""
+    makes, which runs in a frame, whose body has come to the offset `at`."""
     code, known = frame.f_code, frame.f_locals
     fun = function_of(frame) or _class_of(frame)
     name = public_name(fun)
@@ -162,7 +162,7 @@ def call_in(frame: FrameType) -> Call | None:
         body: Any = fun
         if isinstance(fun, type):
             body = vars(fun).get("__init__") or fun.__new__
-        return Call(name, code, body.__annotations__, parameters, *_given_to(parameters, frame),
+        return Call(name, code, body.__annotations__, parameters, *_given_to(parameters, frame, at),
                     other_name=getattr(fun, "other_name", ""))
     owner, _, inner = code.co_qualname.partition(".<locals>.")
     maker, owner = frame.f_globals.get(owner), owner.removeprefix("_")
@@ -172,7 +172,7 @@ def call_in(frame: FrameType) -> Call | None:
     if get_origin(made) is tuple:  # of functions, which are called by their own names
         cells = tuple([CellType() for _ in code.co_freevars])
         parameters = dict(signature(FunctionType(code, {}, closure=cells)).parameters)
-        return Call(inner, code, {}, parameters, *_given_to(parameters, frame))
+        return Call(inner, code, {}, parameters, *_given_to(parameters, frame, at))
     of_both = {**dict.fromkeys(code.co_varnames[:code.co_argcount]), **{
         p.name: p.default for p in signature(maker).parameters.values()}}
     given = {p: known[p] for p, default in of_both.items() if known.get(p) is not default}
@@ -224,11 +224,12 @@ def _class_of(frame: FrameType) -> Any:
     return made if made.__module__.startswith("pyjx.") else None
 
 
-def _given_to(parameters: Mapping[str, Parameter], frame: FrameType) -> tuple[dict[str, Any], bool]:
+def _given_to(parameters: Mapping[str, Parameter], frame: FrameType, at: int
+              ) -> tuple[dict[str, Any], bool]:
     """What a function was called with, and whether that is all: what is read where the user calls
     it, else what its frame still tells, without what is the default. `UNKNOWN` stands for what its
     body has stored to since."""
-    known, changed = frame.f_locals, changed_names(frame)
+    known, changed = frame.f_locals, _changed_names(frame.f_code, at)
     read = None if frame.f_back is None else arguments_at(frame.f_back, frame.f_back.f_lasti)
     if read is not None:
         try:
@@ -396,10 +397,9 @@ def written(frame: FrameType, parameters: Mapping[str, Parameter]) -> dict[str, 
             if isinstance(x, ast.expr) and len(text := ast.unparse(x)) <= _MOST_WRITTEN}
 
 
-def changed_names(frame: FrameType) -> set[str]:
-    """The variables that a frame may have stored to, or deleted, on the way to where it is."""
-    at, found = frame.f_lasti, set[str]()
-    every = _instructions(frame.f_code)
+def _changed_names(code: CodeType, at: int) -> set[str]:
+    """The variables that code may have stored to, or deleted, on the way to an offset."""
+    every, found = _instructions(code), set[str]()
     ends = [i.offset for i in every if i.opname.startswith(("JUMP_BACKWARD", "POP_JUMP_BACKWARD"))
             and i.argval <= at < i.offset]  # of loops that it is in
     for i in every:
@@ -426,8 +426,14 @@ def callee(frame: FrameType, at: int) -> tuple[list[str], Any]:
 
 
 def value_called(frame: FrameType, at: int) -> tuple[str, Any]:
-    """What a frame calls at an offset, as it is written there, and its value."""
+    """What a frame calls at an offset, as it is written there, and its value; nothing of what
+    another call gave."""
     names, value = callee(frame, at)
+    starts = [(line, column) for line, _, column, _ in frame.f_code.co_positions()]
+    calls = [i for i in _instructions(frame.f_code) if i.opname[:4] == "CALL" and i.offset <= at
+             and starts[i.offset // 2] == starts[at // 2]]
+    if calls[1:]:
+        return "", None
     for name in names[1:]:
         value = getattr(value, name, None)
     return ".".join(names), value

@@ -61,15 +61,17 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
         if frame is None:
             call = call_with(fun, args, kwargs)
         else:  # what is guarded does this as the error leaves it
-            call = None if fun is not None and is_guarded(frame.f_code) else call_in(frame)
+            at = next((tb.tb_lasti for tb in tracebacks_of(exc) if tb.tb_frame is frame),
+                      frame.f_lasti)  # which is that of the handler
+            call = None if fun is not None and is_guarded(frame.f_code) else call_in(frame, at)
         if call is None:
             return
         if _users_function_ran(exc):
             return
         if isinstance(exc, ASKED):
             _tell_traced(exc, call, static)
-        text = None if hasattr(exc, "_is_told") else _of_flag(exc, call) or told(
-            exc, call, list(tracebacks_of(exc)))
+        text = None if hasattr(exc, "_is_told") else _of_flag(exc, call) or _of_function(
+            exc, told(exc, call, list(tracebacks_of(exc))), call)
         if text is not None:
             say(exc, text)
             exc._is_told = True  # type: ignore[attr-defined]
@@ -91,6 +93,32 @@ def _of_flag(exc: Exception, call: Call) -> str | None:
     flag = call.given.get("out", last.tb_frame.f_locals.get("dtype"))  # which that refuses
     return None if type(flag) is not bool or "keepdims" not in call.parameters else (
         f"{str(exc).removesuffix('.')}. A flag is given by its name, as in keepdims={flag}.")
+
+
+_NO_FUNCTION = re.compile(r"(?=.*(?:\bcallable|must be a function))(.*?)(?:\.$|\. (?=[A-Za-z])|$)")
+
+
+def _of_function(exc: Exception, text: str | None, call: Call) -> str | None:
+    """The message, if it is told, and what to do where something else was given for a function: the
+    order of the arguments, if there was one among the others."""
+    own = [p for p in call.given if p[-4:] == "_fun" or "Callable" in str(call.annotations.get(p))]
+    others = [x for p, value in call.given.items() if p not in own
+              for x in (value if type(value) is tuple else (value,))]
+    wrong = {p: shortened(x) for p in own if not _is_function(x := call.given[p])}
+    found = _NO_FUNCTION.match(text or str(exc))
+    if not wrong or type(exc) is not TypeError or found is None:
+        return text
+    first, cure = found[1], found.string[found.end():]
+    shown = "".join([f". {p} is {x}" for p, x in wrong.items() if f"got {x}" not in first])
+    if any(map(_is_function, others)):
+        order = ["*" * (p.kind is p.VAR_POSITIONAL) + name for name, p in call.parameters.items()
+                 if p.kind is not p.VAR_KEYWORD and (p.default is p.empty or name in call.given)]
+        cure = f"The order of the arguments is {call.name}({', '.join(order)})."
+    return f"{first}{shown}. {cure or 'Give the function itself, not what it returns.'}"
+
+
+def _is_function(x: Any) -> bool:
+    return all(map(_is_function, x)) if type(x) in (list, tuple) else callable(x) or x is UNKNOWN
 
 
 def say(exc: Any, text: str) -> None:

@@ -58,8 +58,10 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
         return _WRITTEN.format("Lists take no index") if said.known else _OF_NUMPY
     if operation == "BINARY_OP" and code[at + 1] == 6:  # `"%.2f" % x`
         return SHOWN
+    kernel = " for pallas_call." in said.origin
     if operation == "BINARY_SLICE" or before == "BUILD_SLICE":
-        return "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size)."
+        return "A part of known size is x_ref[pl.ds(start, size)]." if kernel else (
+            "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size).")
     if operation == "BINARY_SUBSCR":
         return _chosen(call_code.indexed_at(tb))
     if operation == "CONTAINS_OP":
@@ -69,6 +71,9 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
         return _ASSERTED.format("assert", "x")
     if operation.startswith("POP_JUMP") and call_code.only_raises(tb):
         return _ASSERTED.format("raise", "~x" if operation.endswith("FALSE") else "x")
+    if operation.startswith("POP_JUMP") and kernel:
+        return ("What a kernel does under a condition is a function of no arguments, decorated by "
+                "pl.when(condition).")
     name, called = ("", None) if operation[:4] not in ("CALL", "CACH") else value_called(frame, at)
     if called in (int, float, bool, complex) and any(
             [name.startswith("FORMAT_") or function is print for name, function in outside]):

@@ -7,6 +7,7 @@ import difflib
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from inspect import signature
 from itertools import islice
 from opcode import opname
@@ -16,6 +17,7 @@ from typing import Any
 from pyjx.core import dtypes
 from pyjx.core.call_code import arguments_at, callee, value_called
 from pyjx.core.frames import is_internal, tracebacks_of
+from pyjx.lazy import own_dictionary
 from pyjx.not_yet import hint
 
 UNEXPECTED = re.compile(
@@ -87,8 +89,11 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     """Which keyword was meant where a function, of a class if that is named, got one that it does
     not take."""
     owner, name, given = found.groups()
+    said, called = found.string, value_called(last.tb_frame, last.tb_lasti)[1]
     if not is_ours(last):
         return None
+    if name == "__init__" and isinstance(called, type):
+        said = of_class(said, called)
     known: dict[str, bool] = {}  # whether it may be given by its name
     for fun in islice(functions_named(owner, name, last), 3):
         known.update({
@@ -101,10 +106,17 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     by_position = [*known][:len(at[0]) if at else 0]
     named = [p for p, by_name in known.items() if by_name and p not in by_position]
     others = [p for p in _OTHER_NAMES.get(given, "").split() if p in named]
-    close = others or difflib.get_close_matches(given, named, 1, 0.7)
-    if close:
-        return f"{found.string}. Did you mean '{close[0]}'?"
-    return f"{found.string}. The arguments are {', '.join(known)}." if known else None
+    close = others[:1] or difflib.get_close_matches(given, named, 1, 0.7) or [
+        p for p in named if p.startswith(f"{given}_")]
+    if len(close) == 1:
+        return f"{said}. Did you mean '{close[0]}'?"
+    shown = ", ".join([p for p in known if p[0] != "_"])
+    return f"{said}. The arguments are {shown}." if known else None
+
+
+def of_class(text: str, called: type) -> str:
+    """What Python says of the arguments of `__init__`, of those of the class that was called."""
+    return re.sub(r"\S+\.__init__\(", f"{called.__name__}(", text)
 
 
 def functions_named(owner: str | None, name: str, last: TracebackType
@@ -118,7 +130,7 @@ def functions_named(owner: str | None, name: str, last: TracebackType
         return
     for module, value in list(sys.modules.items()):
         if module.startswith("pyjx."):
-            yield from _named(owner, name, {"": vars(value).get(owner or name)})
+            yield from _named(owner, name, {"": own_dictionary(value).get(owner or name)})
 
 
 def _named(owner: str | None, name: str, scope: Mapping[str, Any]) -> Iterator[FunctionType]:
@@ -136,6 +148,10 @@ def is_ours(last: TracebackType) -> bool:
     if is_internal(last.tb_frame.f_code.co_filename):
         return True
     value = callee(last.tb_frame, last.tb_lasti)[1]
+    if isinstance(value, partial):
+        value = value.func
+    elif value is partial or getattr(value, "__name__", "") == "functools":
+        return True  # what it is given is called at once
     place = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
     return str(place).partition(".")[0] in ("pyjx", "jax", "jaxlib")
 

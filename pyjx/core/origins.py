@@ -85,7 +85,10 @@ def _arguments(debug: DebugInfo, positions: list[int]) -> str:
     names = debug.arg_names or ()
     if max(positions) >= len(names):
         return "the values of the arguments"
-    *others, last = [names[i] for i in positions]
+    named = [names[i] for i in positions if names[i]]
+    if not named:  # of a kernel
+        return "the place in the grid"
+    *others, last = named
     if not others:
         return f"the value of the argument {last}"
     return f"the values of the arguments {', '.join(others)}{',' * (len(others) > 1)} and {last}"

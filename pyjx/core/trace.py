@@ -316,7 +316,8 @@ class Tracer(_Array):
         raise TypeError(
             f"unsupported format string passed to {type(self).__name__}.__format__: while the "
             f"function is traced, the array has the type {self.aval.str_short()} and no value. "
-            f"Print it as the program runs by jax.debug.print('{{x:{spec}}}', x=x).")
+            "Print it as the program runs by jax.debug.print("
+            f"'{{x{f':{spec}' * (not self.aval.shape)}}}', x=x).")
 
 
 class new_level:

@@ -147,7 +147,9 @@ def _without_internal_frames(exc: BaseException) -> tuple[TracebackType | None, 
     kept, within = [], False
     for item in items:
         file_name = item.tb_frame.f_code.co_filename
-        within = is_internal(file_name) or (within and is_of_foundation(file_name))
+        generated = file_name == "<string>" and str(  # such as `__init__` of a dataclass
+            item.tb_frame.f_globals.get("__name__")).startswith("pyjx.")
+        within = is_internal(file_name) or generated or (within and is_of_foundation(file_name))
         if not within:
             kept.append(item)
     result: TracebackType | None = None

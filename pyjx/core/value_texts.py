@@ -174,6 +174,8 @@ def as_field(path: str) -> str:
 
 def as_pytree(x: Any) -> str:
     """The sentence, behind others, that says what makes an object of a Python class a pytree."""
+    if type(x) is partial:
+        return " jax.tree_util.Partial of the same arguments is a pytree."
     if type(x).__flags__ & _OF_PYTHON and not hasattr(x, "__name__"):  # no function, no class
         return (" Its class may be a pytree, whose arrays are traced "
                 "(jax.tree_util.register_dataclass).")

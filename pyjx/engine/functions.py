@@ -69,10 +69,12 @@ def raise_bad_result(of: str, tree: TreeDef, outs: Sequence[Any]) -> NoReturn:
     """Say which result of a function is no array; `of` says which function that is."""
     i = next(i for i, x in enumerate(outs) if not is_valid_value(x))
     path = leaf_paths(tree)[i]
+    others = "; the class of another container is made a pytree by jax.tree_util.register_dataclass"
+    if type(outs[i]).__module__.startswith("pyjx."):
+        others = ""
     raise TypeError(f"{of} returned a value of type "
                     f"{type(outs[i])}{f' at output component {path}' if path else ''}, which is "
-                    "not a valid JAX type. Return arrays, alone or in containers; the class of "
-                    "another container is made a pytree by jax.tree_util.register_dataclass."
+                    f"not a valid JAX type. Return arrays, alone or in containers{others}."
                     + as_field(path))
 
 
@@ -113,6 +115,11 @@ def tree_text(value: Any) -> str:
     leaves, tree = flatten(value)
     shown = [get_aval(x).str_short() if hasattr(x, "dtype") else repr(x) for x in leaves]
     return str(tree.unflatten(map(_Shown, shown)))
+
+
+def short_types(tree: TreeDef, avals: Sequence[Any]) -> str:
+    """A pytree of types for messages; `*` stands for one that is not known."""
+    return str(tree.unflatten([_Shown(getattr(a, "str_short", lambda: "*")()) for a in avals]))
 
 
 class _Shown(str):

@@ -23,7 +23,7 @@ from pyjx.core.trace import Trace, Tracer, check_leaks, eager_trace, new_level, 
 from pyjx.engine.discharge import Box, bind_discharged, holds_state, operations
 from pyjx.engine.forward import LinearizeTrace, LinearizeTracer
 from pyjx.engine.moves import as_cotangent, with_sharding_of
-from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
+from pyjx.engine.tangents import TO_BE_LINEAR, UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Flags, FlatFunction, Params, Tangent, Tangents, Value, Values
 
 # The variables of linear programs are what transpose rules see in place of linear operands.
@@ -302,11 +302,14 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
                     replay.pin(source)
             rule = primitive.transpose
             if rule is None:
-                not_linear = f": '{primitive}' is not linear" if primitive.jvp is not None else ""
+                not_linear, cure = "", ("Give it a rule `transpose`, or its function a derivative "
+                                        "by jax.custom_vjp.")
+                if primitive.jvp is not None:
+                    not_linear, cure = f": '{primitive}' is not linear", TO_BE_LINEAR
                 raise NotImplementedError(
                     f"Transpose rule (for reverse-mode differentiation) for '{primitive}' not "
                     f"implemented{not_linear}. It was applied at {source_info.summarize(source)}. "
-                    "Give it a rule `transpose`, or its function a derivative by jax.custom_vjp.")
+                    f"{cure}")
             into = primitive.accumulate
             if into is None or not any([type(x) is LinearVar and x in cts for x in operands]):
                 in_cts = rule(ct, *operands, **params)
@@ -316,8 +319,9 @@ def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
             for x, c in zip(operands, in_cts, strict=True):
                 if type(x) is LinearVar and type(c) is not Zero:
                     if c is None:
-                        raise TypeError(f"The function is not linear: '{primitive}' is not linear "
-                                        "in one of its operands, which depends on the arguments.")
+                        raise TypeError(
+                            f"The function is not linear: '{primitive}' is not linear in one of "
+                            f"its operands, which depends on the arguments. {TO_BE_LINEAR}")
                     aval = x.aval
                     if getattr(c, "aval", aval).place.sharding is not aval.place.sharding:
                         c = with_sharding_of(c, aval)

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from pyjx.core.avals import AbstractValue
 
 
+TO_BE_LINEAR = ("What is transposed must be linear: the function of jax.linear_transpose, and a "
+                "rule of jax.custom_jvp in the tangents.")
+
+
 @final
 class Zero:
     """A tangent or cotangent that is known to be zero."""
@@ -102,7 +106,7 @@ def first_is_linear(name: str, x: Any, y: Any) -> bool:
         return False
     if type(y) is UndefinedPrimal:
         raise TypeError(f"The function is not linear: both operands of '{name}' depend on the "
-                        "arguments.")
+                        f"arguments. {TO_BE_LINEAR}")
     return True
 
 

@@ -96,8 +96,10 @@ def trace_function(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
                 return [operand(what, x) for x in outs]
             except TypeError:
                 described = _described(op, fun, tree, tree if unpacked else treedef_tuple([tree]))
-                raise_bad_result(f"function {described.func_src_info} traced for {op}", out_tree,
-                                 outs)
+                if described.traced_for == "map":  # a scan, whose carry is empty
+                    out_tree = out_tree.children()[1]
+                raise_bad_result(f"function {described.func_src_info} traced for "
+                                 f"{described.traced_for}", out_tree, outs)
 
         closed = trace_to_jaxpr(flat, avals, _described(
             op, fun, tree, tree if unpacked else treedef_tuple([tree])))

@@ -90,7 +90,10 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any,
             # pred, true_operand, true_fun, false_operand, false_fun
             return cond(pred, lambda x, _: false_fun(x), lambda _, y: operands[1](y), true_fun,
                         operands[0])
-        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+        values = "" if any(map(callable, (pred, true_fun, false_fun, *operands))) else (
+            " jnp.where(pred, x, y) chooses between values.")
+        raise TypeError(
+            f"lax.cond: true_fun and false_fun arguments should be callable.{values}")
     operands = _operands("cond", operands, operand)
     holds = _predicate(pred)
     if configuration.disable_jit.value and is_concrete(holds):
@@ -169,8 +172,14 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,
     >>> float(jax.lax.switch(1, [lambda x: x + 1, lambda x: x * 10], 5.0))
     50.0
     """
-    if not isinstance(branches, Iterable) or not all(map(callable, branches := tuple(branches))):
-        raise TypeError("lax.switch: branches argument should be a sequence of callables.")
+    given = branches
+    if not isinstance(given, Iterable) or not all(map(callable, branches := tuple(given))):
+        cure = " They are one, as in switch(index, [f, g], *operands)." * callable(given)
+        if type(given) is dict:
+            cure = " Give those of the dictionary: list(branches.values())."
+        elif type(given) in (list, tuple) and not any(map(callable, given)):
+            cure = " jnp.asarray(branches)[index] chooses between values."
+        raise TypeError(f"lax.switch: branches argument should be a sequence of callables.{cure}")
     operands = _operands("switch", operands, operand)
     index = _index(index)
     if not branches:

@@ -89,7 +89,7 @@ def fori_loop(lower: Value, upper: Value, body_fun: Callable[[Any, Any], Any], i
                     unroll=1 if unroll is None else unroll)[0][1]
     if unroll is not None:
         raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically "
-                         "known.")
+                         "known. Leave it out, or let the bounds be Python's integers.")
     bounds = [x if get_aval(x).dtype == dtype else convert_element_type(x, dtype)
               for x in (lower, upper)]
     return while_loop(_holds, _while_bodies.of(body_fun), (*bounds, init_val))[2]
@@ -119,7 +119,8 @@ def _index_dtype(lower: ArrayLike, upper: ArrayLike) -> Any:
     if signed and a.weak_type != b.weak_type:
         return b.dtype if a.weak_type else a.dtype
     raise TypeError("lower and upper arguments to fori_loop must have equal types, got "
-                    f"{dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}")
+                    f"{dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}. Make both integers of one "
+                    "dtype, such as int(x).")
 
 
 def _holds(loop_carry: Any) -> Any:

@@ -309,8 +309,13 @@ def _condition(fun: Callable[..., Any], carry: Sequence[ShapedArray], tree: Tree
                         f"{out_tree}. The function is {source_of(fun)}."
                         f"{returns_nothing(out_tree)}")
     if avals[0].shape != () or avals[0].dtype != np.bool_:
+        cure = "Let it compare, as in x != 0"
+        if treedef_is_leaf(tree) and avals[0].dtype != np.bool_ and avals[0].describes(carry[0]):
+            cure = "Before the body comes the condition: while_loop(cond_fun, body_fun, init_val)"
+        elif avals[0].shape:
+            cure = "Take jnp.any or jnp.all of it; vmap of a loop ends it for each example"
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but got output type(s) "
-                        f"{list(avals)}. The function is {source_of(fun)}.")
+                        f"{list(avals)}. The function is {source_of(fun)}. {cure}.")
     return cond
 
 

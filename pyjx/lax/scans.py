@@ -17,7 +17,7 @@ from pyjx.core.references import check_undivided, is_ref
 from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import concrete_or_error
 from pyjx.core.value_texts import shortened
-from pyjx.engine.functions import leaf_paths, source_of
+from pyjx.engine.functions import leaf_paths, short_types, source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
 from pyjx.engine.subjaxprs import (
     consts_as_inputs,
@@ -162,7 +162,8 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
             f"{'The first' if scalars[1:] else 'It'} is xs{leaf_paths(tree)[scalars[0]]}. "
             + (f"A {kind.__name__} is no array, but a tree of {len(xs)} leaves: give "
                "jnp.array(xs)." if kind in (list, tuple) and len(scalars) == len(xs) else
-               "What all iterations share is in the carry, or f takes it from the enclosing scope."
+               "What all iterations share comes from the enclosing scope of f, or is init in "
+               "lax.scan(f, init, xs)."
                if steps is None else
                f"For that many give jnp.arange({steps}), or to lax.scan None, length={steps}."))
     sizes = {i: a.shape[0] for i, a in enumerate(avals) if not a.is_high}
@@ -204,9 +205,9 @@ def _unroll(unroll: Any, length: int) -> int:
 def _check_pair(fun: Callable[..., Any], tree: TreeDef, avals: Sequence[ShapedArray]) -> None:
     if tree.node_data() is None or tree.node_data()[0] not in (
             tuple, list) or len(tree.children()) != 2:
-        got = tree_unflatten(tree, [a.str_short() for a in avals])
-        raise TypeError(f"scan body output must be a pair, got {got}. The body, {source_of(fun)}, "
-                        "returns the carry and what is stacked, or None for that.")
+        raise TypeError(f"scan body output must be a pair, got {short_types(tree, avals)}. The "
+                        f"body, {source_of(fun)}, returns the carry and what is stacked, or None "
+                        "for that.")
 
 
 def _scan_in_python(f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Sequence[Any],

@@ -65,7 +65,7 @@ def meanwhile(name: str) -> str:
 
 # Where a name is looked for that another package has not, in this order.
 _PLACES = ("numpy", "nn", "scipy.special", "lax", "random", "numpy.linalg", "ops", "tree_util",
-           "scipy.linalg")
+           "scipy.linalg", "", "experimental", "custom_batching", "ad_checkpoint")
 
 
 def hint(package: str, name: str) -> str:
@@ -88,8 +88,9 @@ def hint(package: str, name: str) -> str:
         flags = [x for x in (name, f"jax_{name}") if x in sys.modules["pyjx.states"].states]
         if package == "pyjx" and flags:
             return f". It is a flag: jax.config.update({flags[0]!r}, ...)."
-        found = [place for place in _PLACES if name in attrgetter(place)(pyjx).__all__]
-        instead = f"jax.{found[0]}.{name}" if found else None
+        found = [place for place in _PLACES if place or package != "pyjx.Array"
+                 if name in (attrgetter(place)(pyjx) if place else pyjx).__all__]
+        instead = f"jax.{found[0]}.{name}".replace("..", ".") if found else None
     return f". Use {instead}." if instead else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
@@ -122,8 +122,10 @@ def argument_sets(fun: Callable[..., Any], argnums: Any, argnames: Any, kind: st
     n = len(positional)
     if parameters.variadic is None:
         if not all(-n <= i < n for i in numbers):
+            named = [p for p in parameters.every if p not in positional]
+            cure = f" The others have names alone: {kind}_argnames={named[0]!r}." if named else ""
             raise ValueError(f"Jitted function has {kind}_argnums={numbers}, but only accepts {n} "
-                             "positional arguments.")
+                             f"positional arguments.{cure}")
         numbers = tuple([i % n for i in numbers])
     if argnums is None:
         numbers = tuple([i for i, name in enumerate(positional) if name in names])
@@ -172,9 +174,11 @@ def _integers(x: Any, kind: str) -> tuple[int, ...]:
             return tuple([operator.index(i) for i in x])
         return (operator.index(x),)
     except TypeError as error:
+        named = any([isinstance(i, str) for i in (x if isinstance(x, Iterable) else ())])
+        cure = f"Names of arguments are {kind}_argnames of jit" if named else (
+            "The arguments of fun come in a call of their own")
         raise TypeError(f"{kind}_argnums must be positions of arguments, integers, got "
-                        f"{shortened(x)}: {error}. Names of arguments are {kind}_argnames."
-                        ) from None
+                        f"{shortened(x)}: {error}. {cure}.") from None
 
 
 def _strings(x: Any, kind: str) -> tuple[str, ...]:

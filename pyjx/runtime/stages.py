@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import get_aval
+from pyjx.core.dtypes import narrowed
 from pyjx.core.effects import is_replaced
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.layouts import Format, Layout
@@ -458,10 +459,14 @@ class Compiled(_Stage):
             lines = [
                 f"Argument '{names[i]}' compiled with {expected.str_short()} and called with "
                 f"{aval.str_short()}" for i, expected, aval in wrong]
+            cure = "Call the jitted function, which compiles anew for other types."
+            if all([x.shape == y.shape and narrowed(x.dtype) == narrowed(y.dtype)
+                    for _, x, y in wrong]):
+                cure = ("Perhaps you are calling the compiled executable with a different "
+                        "enable_x64 mode than when it was AOT compiled?")
             raise TypeError(
                 "Argument types differ from the types for which this computation was compiled. "
-                "Perhaps you are calling the compiled executable with a different enable_x64 mode "
-                "than when it was AOT compiled? The mismatches are:\n" + "\n".join(lines))
+                f"{cure} The mismatches are:\n" + "\n".join(lines))
 
     @property
     def out_info(self) -> Any:

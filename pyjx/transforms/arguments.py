@@ -52,9 +52,17 @@ def canonical_argnums(name: str, argnums: Any) -> Argnums:
     """
     if isinstance(argnums, int):
         return argnums
-    if hasattr(argnums, "__index__"):
-        return operator.index(argnums)
-    return as_ints(name, "argnums", (argnums,) if isinstance(argnums, str) else argnums)
+    try:
+        if hasattr(argnums, "__index__"):
+            return operator.index(argnums)
+        return as_ints(name, "argnums", (argnums,) if isinstance(argnums, str) else argnums)
+    except TypeError as error:
+        if type(error) is not TypeError:  # it is traced
+            raise
+        cure = "A position counts from 0, as in argnums=0: names are none."
+        if not isinstance(argnums, str | list | tuple):
+            cure = f"The arguments of fun come in a call of their own: {name}(fun)(x)."
+        raise TypeError(f"{str(error).removesuffix('.')}. {cure}") from None
 
 
 def _position(i: int, argnums: Argnums, n_args: int, fun: Callable[..., Any], forward: bool) -> int:

@@ -136,6 +136,7 @@ def custom_gradient(fun: Callable[..., Any] | None = None, *, with_logs: bool = 
     def bwd(pull_back: _Closure, cotangent: Tangent) -> Any:
         return pull_back(cotangent)
 
+    bwd.__name__ = bwd.__qualname__ = "vjp"  # as what it stands for is told of
     function = custom_vjp(wrapped)
     if with_accums is not None:
         function.defvjp_with_logs(*_accumulating(fun, with_accums), symbolic_zeros=True)

@@ -5,7 +5,6 @@ those with a forward rule for the derivative, `custom_jvp`.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
@@ -31,6 +30,7 @@ from pyjx.engine.functions import (
     flatten,
     name_of,
     raise_bad_result,
+    short_types,
     source_of,
     tree_text,
 )
@@ -200,20 +200,6 @@ class CustomFun(FlatFun):
                                  "be returned. Return its value: `ref[...]`.")
 
 
-class _Text:
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return self.text
-
-
-def short_types(tree: TreeDef, avals: Sequence[Any]) -> str:
-    return str(tree.unflatten([_Text(getattr(a, "str_short", lambda: "*")()) for a in avals]))
-
-
 # -- forward rules ---------------------------------------------------------------------------------
 
 
@@ -335,12 +321,7 @@ class _FlatJvp:
     def __call__(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
         fun = self.fun
         unflatten = fun.in_tree.unflatten
-        try:
-            result = at_own_lines(self.jvp, *fun.static, unflatten(primals), unflatten(tangents))
-        except TypeError as error:
-            if re.search(r"\btuple\b|\bsequence\b", str(error)):
-                error.add_note(self._call())
-            raise
+        result = at_own_lines(self.jvp, *fun.static, unflatten(primals), unflatten(tangents))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise TypeError(
                 f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce a pair "

@@ -28,6 +28,7 @@ from pyjx.engine.functions import (
     leaf_paths,
     name_of,
     raise_bad_result,
+    short_types,
     source_of,
     tree_text,
 )
@@ -39,8 +40,8 @@ from pyjx.errors import UnexpectedTracerError
 from pyjx.guards import guard
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import check_callable
-from pyjx.transforms.custom_jvp import Cotangents, CustomFun, CustomFunction, R, short_types
-from pyjx.tree_util import keystr, tree_flatten_with_path, tree_map
+from pyjx.transforms.custom_jvp import Cotangents, CustomFun, CustomFunction, R
+from pyjx.tree_util import keystr, tree_flatten_with_path, tree_map, tree_structure
 
 # -- gradient accumulators -------------------------------------------------------------------------
 
@@ -455,6 +456,9 @@ def _check_no_refs(kind: str, rule: Any, result: Any, given: Sequence[Any]) -> N
                              f"reference of type {x.aval} at output tree path {keystr(path)}{why}.")
 
 
+_LEAF, _NONE = tree_structure(0), tree_structure(None)
+
+
 class _FlatBwd(Record):
     """A custom_vjp function's backward rule on leaves, for one run of the forward rule.
 
@@ -519,9 +523,14 @@ class _FlatBwd(Record):
                 else:
                     out += [ct] * len(avals)
         except ValueError:
-            children, got = in_tree.children(), tree_text(result)
-            if isinstance(result, (tuple, list)) and len(result) != len(children):
-                got = f"one of {len(result)}: {got}"
+            children, got, parts = in_tree.children(), tree_text(result), []
+            if isinstance(result, (tuple, list)):
+                parts = [flatten(x)[1] for x in result]
+                if len(parts) != len(children):
+                    got = f"one of {len(result)}: {got}"
+            other = [two_structures(f" What it gave for argument {i} is {{}} and not {{}}.", *both)
+                     for i, both in enumerate(zip(parts, children, strict=False))
+                     if both[0] not in (both[1], _LEAF, _NONE) and len(parts) == len(children)]
             raise TypeError(
                 "Custom VJP bwd rule must produce an output with the same container (pytree) "
                 "structure as the args tuple of the primal function, and in particular must "
@@ -530,7 +539,7 @@ class _FlatBwd(Record):
                 + two_structures("{} for primal input structure {}", tree, in_tree) +
                 f".\nThe rule {source_of(self.bwd)}, of the function "
                 f"{source_of(self.fun.owner.fun)}, is to return a tuple of {len(children)}, one "
-                f"for each argument that is differentiated; got {got}."
+                f"for each argument that is differentiated; got {got}.{''.join(other[:1])}"
             ) from None
         return out
 

@@ -252,7 +252,8 @@ def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef
     if aval.shape:
         cure = "reduce the output to a scalar with output.sum()"
         if aval.size == 1:
-            cure = f"extract the scalar with output.reshape(()) or output[0], {cure}"
+            at = ", ".join(["0"] * len(aval.shape))
+            cure = f"extract the scalar with output.reshape(()) or output[{at}], {cure}"
         summed = _SUM if of_transformation(fun)[0] else ""
         raise TypeError("Gradient only defined for scalar-output functions. Output had shape: "
                         f"{aval.shape}. To get the gradient, {cure}, or use jax.jacobian to "

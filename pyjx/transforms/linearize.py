@@ -82,7 +82,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     check_callable(fun)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("primal and tangent arguments to jax.jvp must be tuples or lists; found "
-                        f"{type(primals).__name__} and {type(tangents).__name__}.")
+                        f"{type(primals).__name__} and {type(tangents).__name__}. Each holds one "
+                        "for each argument, as in jvp(fun, (x,), (t,)).")
     leaves, in_tree = flatten(primals)
     given, tangent_tree = flatten(tangents)
     if in_tree != tangent_tree:
@@ -120,7 +121,9 @@ def _checked(tangent: Any, primal: Any) -> Any:
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in "
             "case of int/bool primal dtype the tangent dtype must be float0. Got primal dtype "
             f"{getattr(aval, 'dtype', aval)} and so expected tangent dtype {expected.dtype}, but "
-            f"got tangent dtype {found.dtype} instead.")
+            f"got tangent dtype {found.dtype} instead." + (
+                " An integer has no other: give the primal as a float."
+                if expected.dtype == dtypes.float0 else ""))
     if found.shape != expected.shape:
         raise ValueError("jvp called with different primal and tangent shapes; Got primal shape "
                          f"{expected.shape} and tangent shape as {found.shape}")

@@ -451,8 +451,11 @@ def _raise_rank(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
     elif leaf.startswith("kwargs["):
         cures.append("what is given by name is mapped: bind what is the same for all examples by "
                      "functools.partial")
-    elif any([_shape(x) for x, d in zip(leaves, in_dims, strict=True) if d is not None]):
+    elif any([type(d) is int and -len(_shape(x)) <= d < len(_shape(x))
+              for x, d in zip(leaves, in_dims, strict=True)]):
         cures.append("where it is the same for all examples, its entry of in_axes is None")
+    elif shape:
+        cures.append("in_axes=0 maps its first axis")
     raise ValueError(
         f"{name} was requested to map its argument along axis {axis}, which implies that its rank "
         f"should be at least {axis + 1 if axis >= 0 else -axis}, but is only {len(shape)} (its "

@@ -123,7 +123,7 @@ def test_all_public_functions_name_the_keyword_that_was_meant():
     ({"a": 1}, "give a frozen dataclass, or tuple(sorted(d.items())) of values with a hash in"),
     ({1}, "give a frozenset in"), (X, "Arrays are no static arguments"),
     (np.ones(2), "Arrays are no static arguments"),
-    (type("Own", (), {"__eq__": lambda s, o: True})(), "a class with __hash__ and __eq__"),
+    (type("Own", (), {"__eq__": lambda s, o: True})(), "has __eq__ and no __hash__. Give it both"),
 ])
 def test_static_arguments_that_cannot_be_hashed_are_named_and_have_a_cure(value, instead):
     configured = Model.configured

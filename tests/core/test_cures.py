@@ -122,9 +122,11 @@ SCANNED = ("scan calls <lambda> as f(carry, x), here with x=float32[2], layer=[{
 
 @pytest.mark.parametrize(("call", "note"), [
     (lambda: lax.fori_loop(0, 2, lambda x, i: x.at[i].set(1), PAIR),
-     "fori_loop calls <lambda> as body_fun(i, value), here with x=int32[], i=float32[2]."),
+     "fori_loop calls <lambda> as body_fun(i, value), here with x=int32[], i=float32[2]. The "
+     "arguments are exchanged: let it be lambda i, x: ..."),
     (lambda: jax.jit(lambda y: lax.scan(lambda x, c: (c[0], x), (y, y), PAIR))(PAIR[0]),
-     "scan calls <lambda> as f(carry, x), here with x=(float32[], float32[]), c=float32[]."),
+     "scan calls <lambda> as f(carry, x), here with x=(float32[], float32[]), c=float32[]. "
+     "The arguments are exchanged: let it be lambda c, x: ..."),
     (lambda: lax.scan(lambda x, layer: (x * layer["w"], 0), PAIR, [{"w": PAIR}]), SCANNED),
     (lambda: lax.scan(Model().step, [PAIR, PAIR], PAIR),
      "scan calls step as f(carry, x), here with carry=[float32[2], float32[2]], x=float32[]."),

@@ -263,7 +263,7 @@ def test_carries_settle():
     (lambda c, x: (c, x), 0.0, {"a": XS, "b": XS, "c": H}, {}, ValueError,
      r"sizes: 5, 5, 3\. xs\['a'\] is of the shape \(5,.*\), xs\['c'\] of \(3,\)"),
     (lambda c, x: (c, x), 0.0, {"a": XS, "b": 1.0}, {}, ValueError,
-     r"scan over: 1\.0\. It is xs\['b'\]\. What all iterations share is in the carry"),
+     r"scan over: 1\.0\. It is xs\['b'\]\. What all iterations share comes from the "),
     (lambda c, x: (c, x), 0.0, 10, {}, ValueError,
      r"scan over: 10\. .* jnp\.arange\(10\), .* length=10"),
     (lambda c, x: (c, x), 0.0, (XS, H), {}, ValueError, "different leading axis sizes: 5, 3"),

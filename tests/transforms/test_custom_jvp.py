@@ -375,7 +375,7 @@ def test_what_a_rule_is_given_is_told_where_it_takes_arrays(rule):
     f.defjvp(rule)
     with pytest.raises(TypeError) as caught:
         jax.grad(f)(2.0)
-    assert "is called as rule(primals, tangents), with a tuple of one for each argument of" in (
+    assert "Each is a tuple of one for each argument: let it begin with (x,), (t,) = x, t." in (
         caught.value.__notes__[0])
     f.defjvp(lambda primals, tangents: (primals[0]**2, 2 * primals[0] * tangents[0]))
     assert float(jax.grad(f)(2.0)) == 4.0

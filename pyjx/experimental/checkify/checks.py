@@ -370,12 +370,14 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     """
     aval = get_aval(pred)
     if aval.shape != () or aval.dtype != np.bool_:
-        raise TypeError(f"check takes a scalar pred as argument, got {pred}")
+        cure = "Take jnp.all or jnp.any of it" if aval.shape else "It is True or False: compare it"
+        raise TypeError(f"check takes a scalar pred as argument, got {pred}. {cure}.")
     leaves, tree = tree_flatten((fmt_args, fmt_kwargs))
     for x in leaves:
         if not isinstance(x, (Array, Tracer, np.ndarray, np.generic)):
             raise TypeError("Formatting arguments to checkify.check need to be PyTrees of arrays, "
-                            f"but got {shortened(x)} of type {type(x)}.")
+                            f"but got {shortened(x)} of type {type(x)}. Write what is no array "
+                            "into the message, and give jnp.asarray(x) of a number.")
     _args, _kwargs = tree_unflatten(tree, [Placeholder(x, True) for x in leaves])
     _formatter.format(msg, *_args, **_kwargs)  # which names what the format asks for in vain
     check_p.bind(bitwise_not(pred), *leaves, text=Text(msg, tree), debug=bool(debug))

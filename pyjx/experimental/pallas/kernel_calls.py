@@ -25,6 +25,7 @@ from pyjx.core.avals import AbstractRef, ShapedArray, SymbolicDim, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, RefEffect, axis_names, reads
 from pyjx.core.evaluation import all_eqns, jaxpr_as_fun, program_of
+from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal
 from pyjx.core.options import Inline
 from pyjx.core.places import joined
@@ -535,8 +536,8 @@ def _axes(grid: Grid) -> list[Any]:
     if any([isinstance(n, str) for n in sizes]):
         raise TypeError("pallas_call: grid must be an integer or a tuple of integers, got "
                         f"{grid!r}.")
-    sizes = [convert_element_type(n, np.int32) if isinstance(n, Tracer) else operator.index(n)
-             for n in sizes]
+    sizes = [convert_element_type(n, np.int32) if isinstance(n, Tracer) else as_int(
+        "pallas_call", "grid", n) for n in sizes]
     if any([isinstance(n, int) and n < 0 for n in sizes]):
         raise ValueError(f"pallas_call: sizes of the grid must not be negative, got {grid}.")
     return sizes

@@ -1,0 +1,326 @@
+"""What messages say of how functions are called: which argument comes first, which are functions,
+what a rule is given, what may be static, and what flattens a class."""
+
+import dataclasses
+import functools
+import re
+import traceback
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.core import advice
+from pyjx.experimental import checkify, io_callback, pallas
+
+V = jnp.arange(3.0)
+
+
+def told(call):
+    """The message with its notes, as a program that ends with the error shows it."""
+    with pytest.raises(Exception) as caught:
+        call()
+    advice.complete(caught.value)
+    return "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+
+
+# -- functions and values --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("call", "cure"), [
+    (lambda: lax.map(V, lambda x: x), "got Array([0., 1., 2.], dtype=float32). The order of the "
+     "arguments is map(f, xs)."),
+    (lambda: lax.scan(0.0, lambda c, x: (c, x), V), "got 0.0. The order of the arguments is "
+     "scan(f, init, xs)."),
+    (lambda: lax.while_loop(0, lambda x: x < 3, lambda x: x + 1), "callable. cond_fun is 0. The "
+     "order of the arguments is while_loop(cond_fun, body_fun, init_val)."),
+    (lambda: lax.fori_loop(lambda i, x: x, 0, 3, 1.0), "body_fun is 3. The order of the arguments "
+     "is fori_loop(lower, upper, body_fun, init_val)."),
+    (lambda: lax.cond(True, 1.0, lambda x: x, lambda x: x), "true_fun is 1.0. The order of the "
+     "arguments is cond(pred, true_fun, false_fun, *operands)."),
+    (lambda: lax.switch([jnp.sin, jnp.cos], 0, 1.0), "branches is 0. The order of the arguments is "
+     "switch(index, branches, *operands)."),
+    (lambda: lax.associative_scan(V, jnp.add), "The order of the arguments is "
+     "associative_scan(fn, elems)."),
+    (lambda: jax.pure_callback(V, np.sin, V), "The order of the arguments is "
+     "pure_callback(callback, result_shape_dtypes, *args)."),
+    (lambda: io_callback(None, print, V), "The order of the arguments is "
+     "io_callback(callback, result_shape_dtypes, *args)."),
+    (lambda: jax.tree.map({"a": 1}, lambda x: x), "The order of the arguments is "
+     "tree_map(f, tree, *rest)."),
+    (lambda: lax.cond(True, 1.0, 2.0), "jnp.where(pred, x, y) chooses between values."),
+    (lambda: lax.switch(1, [1.0, 2.0]), "jnp.asarray(branches)[index] chooses between values."),
+    (lambda: lax.switch(1, {0: abs, 1: abs}), "list(branches.values())."),
+    (lambda: lax.switch(1, abs, abs), "They are one, as in switch(index, [f, g], *operands)."),
+    (lambda: jax.grad(1.0), "Give the function itself, not what it returns."),
+    (lambda: lax.scan((0.0, 1.0), 0.0, V), "Give the function itself, not what it returns."),
+    (lambda: lax.scan(lambda c, x: (c, x), V, 0.0), "or is init in lax.scan(f, init, xs)."),
+    (lambda: lax.scan(lambda c, x: (c, x, x), 1.0, V), "got (float32[], float32[], float32[])."),
+    (lambda: lax.map(lambda x: "a", V), "traced for map returned a value of type <class 'str'>, "),
+    (lambda: lax.while_loop(lambda x: x < 3, lambda x: x + 1, V), "Take jnp.any or jnp.all of it"),
+    (lambda: lax.while_loop(lambda x: x + 1, lambda x: x < 3, 0),
+     "condition: while_loop(cond_fun, body_fun, init_val)."),
+    (lambda: lax.while_loop(lambda x: x[0], lambda x: x, (3, 1)), "compare, as in x != 0."),
+])
+def test_what_is_no_function_is_told_the_order_or_what_serves(call, cure):
+    assert cure in told(call)
+
+
+# -- what functions are given ----------------------------------------------------------------------
+
+
+def with_rule(rule):
+    f = jax.custom_jvp(lambda x: jnp.sin(x))
+    f.defjvp(rule)
+    return lambda: jax.grad(f)(2.0)
+
+
+def with_rules(fwd, bwd, of=lambda act, x: act(x), **options):
+    f = jax.custom_vjp(of, **options)
+    f.defvjp(fwd, bwd)
+    return lambda: jax.grad(f, argnums=1)(jnp.sin, 1.0)
+
+
+def by_path(path, x):
+    return path["a"]
+
+
+def indexed(values, i):
+    return values.at[i].set(1.0)
+
+
+def member(p, i):
+    return p.w * i
+
+
+@pytest.mark.parametrize(("call", "note"), [
+    (lambda: lax.fori_loop(0, 2, indexed, V), "body_fun(i, value), here with values=int32[], "
+     "i=float32[3]. The arguments are exchanged: let it be indexed(i, values)."),
+    (lambda: lax.fori_loop(0, 2, member, V), "exchanged: let it be member(i, p)."),
+    (lambda: lax.scan(lambda x, carry: (carry["a"], x), {"a": 0.0}, V),
+     "exchanged: let it be lambda carry, x: ..."),
+    (with_rules(lambda act, x: (act(x), {"x": x}), lambda act, g, res: (g * res["x"],),
+                nondiff_argnums=(0,)), "custom_vjp calls <lambda> as bwd(act, residuals, "
+     "cotangent), here with act=sin, g={'x': float32[]}, res=float32[]."),
+    (with_rules(lambda x, act: (act(x), x), lambda act, r, g: (g,), nondiff_argnums=(0,)),
+     "custom_vjp calls <lambda> as fwd(act, x), here with x=sin, act=float32[]. The arguments are "
+     "exchanged: let it be lambda act, x: ..."),
+    (with_rules(lambda x: (x, x), lambda r, g: (g,), nondiff_argnums=(0,)),
+     "It is called as fwd(act, x)."),
+    (with_rule(lambda x, t: (x.shape, t)), "custom_jvp calls <lambda> as rule(primals, tangents), "
+     "here with x=(float32[],), t=(float32[],). Each is a tuple of one for each argument: let it "
+     "begin with (x,), (t,) = x, t."),
+    (lambda: jax.tree.map_with_path(by_path, {"a": 1}), "calls by_path as f(path, leaf), here "
+     "with path=(<DictKey>,), x=1."),
+    (lambda: lax.associative_scan(lambda a, b: a["x"], V), "associative_scan calls <lambda> as "
+     "fn(a, b), here with a=float32[1], b=float32[1]."),
+    (lambda: jax.vjp(jnp.add, (1.0, 2.0)), "by vjp(fun, *primals)."),
+    (lambda: jax.eval_shape(lambda x: x)(1.0), "It is called as fun(*args) by "
+     "eval_shape(fun, *args)."),
+])
+def test_what_a_function_was_given_is_told(call, note):
+    assert note in told(call)
+
+
+@pytest.mark.parametrize("rule", [
+    "{}(jnp.sin(x), jnp.cos(x) * t)", "{}(x * x, 2 * x * t)", "{}(x + 1.0, t)"])
+def test_a_rule_begins_as_its_note_says(rule):
+    text = told(with_rule(eval("lambda x, t: " + rule.format(""), {"jnp": jnp})))
+    assert "Make an array of it" not in text
+    lines = "def rule(x, t):\n    {}\n    return {}"
+    known = {"jnp": jnp}
+    exec(lines.format(re.search(r"begin with (.*)\.", text)[1], rule.format("")), known)
+    assert with_rule(known["rule"])().shape == ()
+
+
+def test_no_cure_is_that_of_another_value():
+    assert "astype(int)" not in told(lambda: lax.fori_loop(0, 2, indexed, V))
+    assert "exchanged" not in told(lambda: lax.fori_loop(0, 2, lambda i, x: x["a"], V))
+    assert "exchanged" not in told(lambda: lax.scan(lambda h, c: (h["a"], c), V, V))
+
+
+@pytest.mark.parametrize(("call", "cure"), [
+    (lambda: jax.grad(lambda x: x, argnums="x")(1.0), "as in argnums=0: names are none."),
+    (lambda: jax.jacfwd(lambda x: x, argnums=("x",)), "as in argnums=0: names are none."),
+    (lambda: jax.grad(jnp.sum, V), "The arguments of fun come in a call of their own: grad(fun)"),
+    (lambda: jax.jit(jnp.sum, static_argnums="a"), "Names of arguments are static_argnames of j"),
+    (lambda: jax.make_jaxpr(jnp.sum, 1.0), "The arguments of fun come in a call of their own."),
+    (lambda: jax.jit(lambda x, *, n: x, static_argnums=1), "names alone: static_argnames='n'."),
+    (lambda: jax.vmap(lambda x: x, in_axes=1)(V), "is argument x; in_axes=0 maps its first axis."),
+    (lambda: jax.vmap(lambda x, y: x, in_axes=1)(V, V), "x; in_axes=0 maps its first axis."),
+    (lambda: jax.vmap(lambda x, y: x, in_axes=1)(V, jnp.ones((1, 1))), "entry of in_axes is None."),
+    (lambda: jax.checkpoint(policy=None),
+     "it is @functools.partial(jax.checkpoint, policy=...)."),
+    (lambda: lax.map(jnp.add, V, V), "By name it takes batch_size=."),
+    (lambda: functools.partial(jax.jit, static_argname="n")(abs), "mean 'static_argnames'?"),
+    (lambda: functools.partial(jax.jit, static_argname="n"), None),
+    (lambda: lax.while_loop(cond=abs, body_fun=abs, init_val=0), "Did you mean 'cond_fun'?"),
+    (lambda: jax.vmap(abs, axis=0), "Did you mean 'in_axes'?"),
+    (lambda: jax.custom_vjp(abs, nondiff_argnum=0), "custom_vjp() got an unexpected keyword "
+     "argument 'nondiff_argnum'. Did you mean 'nondiff_argnums'?"),
+    (lambda: jnp.vmap, "Use jax.vmap."), (lambda: lax.jit, "Use jax.jit."),
+    (lambda: jax.io_callback, "Use jax.experimental.io_callback."),
+    (lambda: jax.custom_vmap, "Use jax.custom_batching.custom_vmap."),
+    (lambda: jax.debug_print, "Use jax.debug.print."),
+])
+def test_what_was_meant_by_a_wrong_call(call, cure):
+    if cure is None:
+        call()
+    else:
+        assert cure in told(call)
+
+
+def test_rules_that_give_another_structure_say_for_which_argument():
+    f = jax.custom_vjp(lambda n, p: p["w"] * p["b"])
+    f.defvjp(lambda n, p: (p["w"], None), lambda r, g: (None, {"w": g}))
+    assert ("What it gave for argument 1 is PyTreeDef({'w': *}) and not PyTreeDef({'b': *, 'w': *})"
+            in told(lambda: jax.grad(f, argnums=1)(1.0, {"w": 1.0, "b": 2.0})))
+    f = jax.custom_gradient(lambda x: (x, lambda g: (g, g)))
+    text = told(lambda: jax.grad(f)(1.0))
+    assert "The rule vjp, of" in text and "argument 0 is PyTreeDef((*, *)) and not PyTree" in text
+
+
+# -- what may be static ----------------------------------------------------------------------------
+
+
+class Equal:
+    def __init__(self, w):
+        self.w = w
+
+    def __eq__(self, other):
+        return self.w == other.w
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def scaled(self, x):
+        return x * self.w
+
+
+def test_a_class_that_compares_without_a_hash_has_a_cure():
+    assert "class Equal has __eq__ and no __hash__. Give it both, or let it be a " in told(
+        lambda: Equal(2.0).scaled(1.0))
+    kept = type("Kept", (Equal,), {"__hash__": lambda self: hash(self.w), "__eq__": Equal.__eq__})
+    assert float(kept(2.0).scaled(3.0)) == 6.0
+    made = dataclasses.make_dataclass("Made", ["w"], frozen=True, namespace={
+        "scaled": functools.partial(jax.jit, static_argnums=0)(lambda self, x: x * self.w)})
+    assert float(made(2.0).scaled(3.0)) == 6.0
+
+
+def test_a_static_dictionary_goes_through_a_tuple():
+    f = jax.jit(lambda x, d: x * dict(d)["a"], static_argnums=1)
+    said = told(lambda: f(1.0, {"a": 2}))
+    code, again = re.search(r"(tuple\(.*?\)\)) of .* (dict\(\.\.\.\)) makes a d", said).groups()
+    assert again and float(f(1.0, eval(code, {"d": {"a": 2}}))) == 2.0
+
+
+def test_compiled_programs_speak_of_x64_where_that_differs():
+    compiled = jax.jit(lambda x: x + 1).lower(V).compile()
+    assert "Call the jitted function, which compiles anew" in told(lambda: compiled(jnp.ones(4)))
+    assert "enable_x64" not in told(lambda: compiled(jnp.ones(3, int)))
+    with jax.enable_x64(True):
+        assert "different enable_x64 mode" in told(lambda: compiled(jnp.ones(3, "float64")))
+
+
+# -- classes that are pytrees ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flatten", [
+    lambda node: (node.w, node.w), lambda node: node.w, lambda node: (node.w, None),
+    lambda node: (None, (node.w,)), lambda node: (node.w,)])
+@pytest.mark.parametrize("call", [
+    jax.jit(lambda node: node.w), lambda node: jax.tree.map(jnp.sin, node), jax.tree.leaves])
+def test_what_flattens_a_class_returns_a_pair(flatten, call):
+    kind = type("Node", (Equal,), {"__hash__": object.__hash__})
+    jax.tree_util.register_pytree_node(kind, flatten, lambda _, w: kind(*w))
+    assert "return ((x, ...), aux): the children in a tuple, also a single" in told(
+        lambda: call(kind(1.0)))
+
+
+def test_a_dataclass_of_the_library_shows_no_frame_of_its_own():
+    with pytest.raises(TypeError) as caught:
+        pallas.BlockSpec(lambda i: i, (4,))
+    assert [f.filename for f in traceback.extract_tb(caught.value.__traceback__)] == [__file__]
+
+
+def test_of_mapped_checks_the_first_that_fails_is_told():
+    def checked(x, y):
+        checkify.check(x < 3, "{x} {y}", x=x, y=y)
+
+    error, _ = checkify.checkify(jax.vmap(checked))(jnp.array([0, 7, 4]), jnp.array([5, 4, 3]))
+    assert error.get().startswith("7 4 ")
+
+
+# -- kernels, checks and linear functions ----------------------------------------------------------
+
+
+def run(kernel, **options):
+    options = {"grid": (1,), "interpret": True, **options}
+    return lambda: pallas.pallas_call(kernel, out_shape=V, **options)(V)
+
+
+def branching(x_ref, o_ref):
+    if pallas.program_id(0) == 0:
+        o_ref[...] = x_ref[...]
+
+
+def slicing(x_ref, o_ref):
+    i = pallas.program_id(0)
+    o_ref[...] = x_ref[i:i + 3]
+
+
+def squared(p, t):
+    return p[0], t[0] ** 2
+
+
+def absolute(p, t):
+    return p[0], jnp.abs(t[0])
+
+
+@pytest.mark.parametrize(("call", "cure"), [
+    (run(branching), "depends on the place in the grid. The value came"),
+    (run(branching), "function of no arguments, decorated by pl.when(condition)."),
+    (run(slicing), "A part of known size is x_ref[pl.ds(start, size)]."),
+    (run(branching, grid=(1.0,)), "pallas_call: grid must be an integer, got 1.0"),
+    (lambda: checkify.check(V > 0, "a"), "Take jnp.all or jnp.any of it."),
+    (lambda: checkify.check(1.0, "a"), "It is True or False: compare it."),
+    (lambda: checkify.check(True, "{}", 1.0), "and give jnp.asarray(x) of a number."),
+    (with_rule(squared), "and a rule of jax.custom_jvp in the tangents."),
+    (with_rule(absolute), "and a rule of jax.custom_jvp in the tangents."),
+    (lambda: jax.jvp(jnp.sin, V, V), "as in jvp(fun, (x,), (t,))."),
+    (lambda: jax.jvp(jnp.negative, (1,), (1,)), "no other: give the primal as a float."),
+    (lambda: lax.fori_loop(0, 3.0, lambda i, x: x, V), "of one dtype, such as int(x)."),
+    (lambda: jax.jit(lambda f: f(1))(functools.partial(jnp.add, 1)), "jax.tree_util.Partial of "),
+    (lambda: jax.tree_util.register_dataclass(Equal), "put @dataclass below."),
+    (lambda: jax.grad(lambda x: x)(jnp.ones((1, 1))), "output.reshape(()) or output[0, 0], "),
+    (lambda: jax.jit("{:.2f}".format)(V), "jax.debug.print('{x}', x=x)."),
+    (lambda: jax.jit("{:.2f}".format)(1.0), "jax.debug.print('{x:.2f}', x=x)."),
+])
+def test_what_else_serves_is_told(call, cure):
+    assert cure in told(call)
+
+
+def test_kernels_take_what_their_messages_say():
+    def kernel(x_ref, o_ref):
+        @pallas.when(pallas.program_id(0) == 0)
+        def _():
+            o_ref[...] = x_ref[pallas.ds(pallas.program_id(0), 3)]
+
+    assert run(kernel)().tolist() == V.tolist()
+
+
+def test_classes_of_the_library_are_not_to_be_registered():
+    text = told(lambda: jax.jit(lambda x: x.at[0])(V))
+    assert "IndexUpdateRef" in text and "register_dataclass" not in text
+
+
+@pytest.mark.parametrize(("call", "there", "absent"), [
+    (lambda: jax.jit(abs, static_argnums=[1, "n"]), "Names of arguments are static", "of fun come"),
+    (lambda: jax.pmap(lambda x: x)(1.0), "without pmap", "vmap"),
+    (lambda: jax.custom_vjp(nondiff_argnums=(0,)), "partial(jax.custom_vjp, nondiff_a", "__init_"),
+    (lambda: jax.ShapeDtypeStruct((3,)), "ShapeDtypeStruct() missing", "__init__"),
+    (lambda: jax.tree.map(jnp.add, {"a": 1}, None), "None is a node without leaves.", "is_leaf"),
+])
+def test_cures_are_for_what_was_given(call, there, absent):
+    text = told(call)
+    assert there in text and absent not in text
