@@ -136,10 +136,8 @@ def _subtrees(name: str, treedef: PyTreeDef, tree: PyTree, other: PyTree, is_lea
                     tree_structure(other, is_leaf).num_leaves == treedef.num_leaves):
                 where += ("\nIf its leaves come in this order, they are of this structure by "
                           "jax.tree.unflatten(jax.tree.structure(tree), jax.tree.leaves(other)).")
-            text = str(make_error(name))
-            if "a node of type\n    <class 'NoneType'>" in text:
-                text += " is_leaf=lambda x: x is None makes it a leaf."
-            raise ValueError(text + where) from None
+            as_leaf = "leaves; is_leaf=lambda x: x is None makes it a leaf."
+            raise ValueError(str(make_error(name)).replace("leaves.", as_leaf) + where) from None
         raise
 
 
@@ -472,7 +470,7 @@ def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf:
         found_kind = "<class 'jax.Array'>" if hasattr(full, "aval") else type(full)
         yield _mismatch("types", path, f"a node of type\n    {type(prefix)}\n"
                         f"but the full tree has a value of type\n    {found_kind}."
-                        + " None is a node without leaves." * (prefix is None or full is None))
+                        + " None is a node without leaves." * (prefix is None))
         return
     found = _one_level_with_keys(full)
     assert found is not None

@@ -181,7 +181,7 @@ CASES = {
     "map-None": (lambda: jax.tree.map(lambda a, b: a, {"a": None}, {"a": 2}), ValueError,
                  "None is a node without leaves; is_leaf=lambda x: x is None makes it a leaf."),
     "map-to-None": (lambda: jax.tree.map(lambda a, b: a, [[1]], [None]), ValueError,
-                    "None is a node without leaves; is_leaf=lambda x: x is None makes it a leaf."),
+                    "but the full tree has a value of type\n    <class 'NoneType'>.\nThe full"),
     "spec-axis": (lambda: jax.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P("y")), ValueError,
                   "is not found in mesh: ('x',). A spec names axes of its mesh, or None."),
     "arange-text": (lambda: jnp.arange("3"), TypeError,
