@@ -247,7 +247,7 @@ def _passed_by(exc: Exception
 
 def _calling(frames: Mapping[str, FrameType]) -> dict[str, FrameType]:
     """Those that call functions of the user's, the innermost first."""
-    return {name: frame for name, frame in reversed(frames.items()) if name in _CALLS}
+    return {name: frame for name, frame in [*frames.items()][::-1] if name in _CALLS}
 
 
 def _call_of(name: str, frame: FrameType) -> str:

@@ -172,7 +172,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any,
     >>> float(jax.lax.switch(1, [lambda x: x + 1, lambda x: x * 10], 5.0))
     50.0
     """
-    given = branches
+    given: Any = branches
     if not isinstance(given, Iterable) or not all(map(callable, branches := tuple(given))):
         cure = " They are one, as in switch(index, [f, g], *operands)." * callable(given)
         if type(given) is dict:
