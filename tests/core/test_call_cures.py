@@ -153,7 +153,7 @@ def test_no_cure_is_that_of_another_value():
     (lambda: jax.vmap(lambda x, y: x, in_axes=1)(V, jnp.ones((1, 1))), "entry of in_axes is None."),
     (lambda: jax.checkpoint(policy=None),
      "it is @functools.partial(jax.checkpoint, policy=...)."),
-    (lambda: lax.map(jnp.add, V, V), "By name it takes batch_size=."),
+    (lambda: lax.map(jnp.add, V, V), "The arguments are f, xs, *, batch_size."),
     (lambda: functools.partial(jax.jit, static_argname="n")(abs), "mean 'static_argnames'?"),
     (lambda: functools.partial(jax.jit, static_argname="n"), None),
     (lambda: lax.while_loop(cond=abs, body_fun=abs, init_val=0), "Did you mean 'cond_fun'?"),

@@ -121,7 +121,7 @@ SCALAR = "Gradient only defined for scalar-output functions. Output "
      "output.sum(), or use jax.jacobian to differentiate a function with a non-scalar output."),
     (lambda: jax.grad(jnp.sin)(np.ones((1, 1))), TypeError,
      SCALAR + "had shape: (1, 1). To get the gradient, extract the scalar with "
-     "output.reshape(()) or output[0], reduce"),
+     "output.reshape(()) or output[0, 0], reduce"),
     (lambda: jax.grad(lambda x: (x, x))(1.0), TypeError, SCALAR + "was (1.0, 1.0)."),
     (lambda: jax.grad(lambda x: None)(1.0), TypeError, SCALAR + "was None."),
     (lambda: jax.grad(lambda x: "a")(1.0), TypeError,
