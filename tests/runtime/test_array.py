@@ -114,11 +114,14 @@ def test_conversions():
 
 @pytest.mark.parametrize(("convert", "error", "text"), [
     (lambda: float(f32([1])), TypeError,
-     "Only scalar arrays can be converted to Python scalars; got arr.ndim=1"),
+     "Only scalar arrays can be converted to Python scalars; got arr.ndim=1. Its "
+     "one number is x.item()."),
     (lambda: int(f32([[1]])), TypeError,
-     "Only scalar arrays can be converted to Python scalars; got arr.ndim=2"),
+     "Only scalar arrays can be converted to Python scalars; got arr.ndim=2. Its "
+     "one number is x.item()."),
     (lambda: complex(f32([1, 2])), TypeError,
-     "Only scalar arrays can be converted to Python scalars; got arr.ndim=1"),
+     "Only scalar arrays can be converted to Python scalars; got arr.ndim=1. For "
+     "each of its elements: x.astype(complex)."),
     (lambda: bool(f32([1, 2])), ValueError,
      "The truth value of an array with more than one element is ambiguous. "
      "Use a.any() or a.all(); to choose for each element use jnp.where(condition, x, y), and to "
