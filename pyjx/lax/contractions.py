@@ -359,8 +359,8 @@ def _dot_general_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, 
         raise ShardingTypeError(
             "Contracting dimensions are sharded and it is ambiguous how the output should be "
             "sharded. Please specify the output sharding via the `out_sharding` parameter. Got "
-            f"lhs_contracting_spec={lhs_sum} and rhs_contracting_spec={rhs_sum}. Give it as "
-            f"{spec_to_give()}, as in jnp.matmul(x, y, out_sharding={spec_to_give()}).")
+            f"lhs_contracting_spec={lhs_sum} and rhs_contracting_spec={rhs_sum}. As in "
+            f"jnp.matmul(x, y, out_sharding=...), give it as {spec_to_give()}.")
     return product_entries(lhs, rhs, dimension_numbers)
 
 

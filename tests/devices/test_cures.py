@@ -134,7 +134,7 @@ CASES = {
                 typed(lambda x: lax.map(lambda r: r, jax.reshard(x, P(None, "model"))))),
     "mapped": (typed(lambda x: jax.vmap(jnp.add)(x, X)), "Call jax.reshard on one of them before",
                typed(lambda x: jax.vmap(jnp.add)(x, jax.reshard(X, P("data"))))),
-    "product": (typed(lambda x: x @ x.T), "as in jnp.matmul(x, y, out_sharding=P(...)).",
+    "product": (typed(lambda x: x @ x.T), "jnp.matmul(x, y, out_sharding=...), give it as P(...).",
                 typed(lambda x: jnp.matmul(x, x.T, out_sharding=P("data")))),
     "permuted": (typed(lambda x: jax.random.permutation(jax.random.key(0), x)),
                  "or call jax.reshard on the operand before.",
