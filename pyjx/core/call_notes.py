@@ -300,7 +300,8 @@ def _told_of_position(exc: Exception, text: str, position: re.Match[str], call: 
     if about is None:
         return passed and before.removesuffix(" at position ") + after
     name, value = about
-    if name == "pred" or not any([callable(x) for p, x in call.given.items() if p != name]):
+    if name in ("lower", "pred", "upper") or not any(
+            [callable(x) for p, x in call.given.items() if p != name]):
         after = _SCOPE.sub("", after)  # as no function is traced, which may have it otherwise
     found = path_of(exc, tbs[-1].tb_frame.f_locals.get("x"))
     path = found[2] if found and found[1] == name else ""

@@ -200,7 +200,8 @@ def _transpose(cts: Tangents, *operands: Operand, num_consts: int, jaxprs: Any) 
     consts, b = operands[:num_consts], operands[num_consts:]
     if transpose_solve is None:
         raise TypeError("transpose_solve required for backwards mode automatic differentiation of "
-                        "custom_linear_solve")
+                        "custom_linear_solve. Give it, or symmetric=True where matvec is its own "
+                        "transpose.")
     if any(linear_flags(consts)) or any(nonzero_flags(cts[len(b):])):
         raise NotImplementedError("custom_linear_solve is transposed as a function of b alone, "
                                   "without auxiliary results.")

@@ -444,15 +444,17 @@ def _raise_rank(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
                         "expected an int or None.")
     cures = ["jax.random.split(key, n) gives a key to each of n examples"
              ] * dtypes.is_extended(getattr(leaves[i], "dtype", None))
+    sizes = {_shape(x)[d] for x, d in zip(leaves, in_dims, strict=True)
+             if type(d) is int and -len(_shape(x)) <= d < len(_shape(x))}
     lists = [x for x in (*args, *kwargs.values()) if type(x) in (list, tuple) and all(
-        [type(y) in (bool, int, float, complex) for y in flatten(x)[0]])]
+        [type(y) in (bool, int, float, complex) for y in flatten(x)[0]])
+        and (not sizes or len(x) in sizes)]
     if any([leaves[i] is y for x in lists for y in flatten(x)[0]]):
         cures.append("a list of numbers is no array, but a tree: give jnp.array of it")
     elif leaf.startswith("kwargs["):
         cures.append("what is given by name is mapped: bind what is the same for all examples by "
                      "functools.partial")
-    elif any([type(d) is int and -len(_shape(x)) <= d < len(_shape(x))
-              for x, d in zip(leaves, in_dims, strict=True)]):
+    elif sizes:
         cures.append("where it is the same for all examples, its entry of in_axes is None")
     elif shape:
         cures.append("in_axes=0 maps its first axis")

@@ -317,6 +317,12 @@ def test_classes_of_the_library_are_not_to_be_registered():
 @pytest.mark.parametrize(("call", "there", "absent"), [
     (lambda: jax.jit(abs, static_argnums=[1, "n"]), "Names of arguments are static", "of fun come"),
     (lambda: jax.pmap(lambda x: x)(1.0), "without pmap", "vmap"),
+    (lambda: jax.vmap(jax.random.normal)(jax.random.split(jax.random.key(0), 3), (2,)),
+     "its entry of in_axes is None", "jnp.array"),
+    (lambda: jax.vmap(jnp.add)(V, [1, 2, 3]), "give jnp.array of it", "in_axes is None"),
+    (lambda: lax.fori_loop(0, "3", lambda i, x: x, V), "argument upper", "enclosing scope"),
+    (lambda: jax.grad(lambda b: lax.custom_linear_solve(
+        lambda x: 2 * x, b, lambda f, b: b / 2).sum())(V), "or symmetric=True", "bars"),
     (lambda: jax.custom_vjp(nondiff_argnums=(0,)), "partial(jax.custom_vjp, nondiff_a", "__init_"),
     (lambda: jax.ShapeDtypeStruct((3,)), "ShapeDtypeStruct() missing", "__init__"),
     (lambda: jax.tree.map(jnp.add, {"a": 1}, None), "<class 'NoneType'>.", "is_leaf"),
