@@ -12,6 +12,7 @@ from contextlib import suppress
 from dis import Instruction, get_instructions, hasjrel, stack_effect
 from inspect import Parameter, Signature, signature, unwrap
 from itertools import takewhile
+from opcode import opmap
 from operator import is_
 from types import CellType, CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any, NamedTuple, get_origin
@@ -28,6 +29,8 @@ from pyjx.tree_util import KeyPath, keystr, tree_flatten_with_path
 
 _VARIADIC, _WITH_KEYWORDS = 0x04, 0x08  # the flags of code that takes *args and **kwargs
 _MOST_WRITTEN = 60  # characters of an argument
+# Instructions that call what code names; Python 3.12's intrinsics make a tuple of a list, or so.
+CALLS = frozenset([op for op in opmap if op[:4] == "CALL" and op[5:14] != "INTRINSIC"])
 
 
 class Call(NamedTuple):
@@ -430,7 +433,7 @@ def value_called(frame: FrameType, at: int) -> tuple[str, Any]:
     another call gave."""
     names, value = callee(frame, at)
     starts = [(line, column) for line, _, column, _ in frame.f_code.co_positions()]
-    calls = [i for i in _instructions(frame.f_code) if i.opname[:4] == "CALL" and i.offset <= at
+    calls = [i for i in _instructions(frame.f_code) if i.opname in CALLS and i.offset <= at
              and starts[i.offset // 2] == starts[at // 2]]
     if calls[1:]:
         return "", None
@@ -449,4 +452,4 @@ def around(tb: TracebackType) -> Iterator[tuple[str, Any]]:
         place = places[i.offset // 2]
         if i.offset > tb.tb_lasti and None not in (*place, *failed) and (
                 place[::2] <= failed[::2] and failed[1::2] <= place[1::2]):
-            yield i.opname, value_called(frame, i.offset)[1] if i.opname[:4] == "CALL" else None
+            yield i.opname, value_called(frame, i.offset)[1] if i.opname in CALLS else None

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import call_code
-from pyjx.core.call_code import UNKNOWN, arguments_at, callee, value_called
+from pyjx.core.call_code import CALLS, UNKNOWN, arguments_at, callee, value_called
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.errors import ConcretizationTypeError, Said, told_otherwise
 from pyjx.tree_util import tree_flatten_with_path, tree_structure
@@ -79,7 +79,7 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
             [name.startswith("FORMAT_") or function is print for name, function in outside]):
         return SHOWN
     if called in (int, float, complex) and "static_argnums" in said.cure:
-        within = any([name[:4] == "CALL" or "SUBSCR" in name or "SLICE" in name
+        within = any([name in CALLS or "SUBSCR" in name or "SLICE" in name
                       for name, _ in outside])
         return said.cure if called is int and within else ""  # a number there, else an array
     if called is range:
