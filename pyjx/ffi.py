@@ -25,6 +25,8 @@ if not TYPE_CHECKING:
             return guard(getattr(importlib.import_module("pyjx.compat.lowering_rules"), name))
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
+    guard(__getattr__)
+
 _LOWERING = ("build_ffi_lowering_function", "ffi_lowering")
 
 

@@ -216,6 +216,16 @@ def test_methods_results_and_attributes_show_no_frames_of_the_library(call):
     assert internal_frames(call) == []
 
 
+@pytest.mark.parametrize("name", [
+    "pyjx.extend.bindings", "pyjx.compat.core", "pyjx.compat.mlir_values", "pyjx.compat.pickles",
+    "pyjx.compat", "pyjx.ffi", "pyjx.interpreters.mlir", "pyjx.numpy", "pyjx.random.keys",
+    *[f"pyjx.experimental.array_serialization.{m}" for m in ("serialization", "tensorstore_impl")],
+])
+def test_modules_that_look_names_up_show_no_frames_where_there_is_none(name):
+    module = importlib.import_module(name)
+    assert internal_frames(lambda: module.no_such_name) == []
+
+
 def test_errors_of_the_users_own_show_where_they_were_raised():
     def fails(_):
         raise KeyError("mine")

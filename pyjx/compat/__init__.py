@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pyjx.compat.given_members  # noqa: F401  # which gives members to classes
+from pyjx.guards import guard
 from pyjx.lazy import place_of_table
 
 # Where the names of each module of `jax._src` are. One module of pyjx is that module itself. Of
@@ -196,6 +197,7 @@ def _of_their_own() -> Iterator[str]:
             yield name
 
 
+guard(_Gathered)
 _made = {name: _Gathered(name) for name in sorted({*_of_their_own()})}
 sys.modules.update({module.__name__: module for module in _made.values()})
 
@@ -208,3 +210,6 @@ def __getattr__(name: str) -> ModuleType:
             raise
         raise AttributeError(f"module 'jax._src' has no attribute {name!r} here: pyjx has the "
                              "internals of JAX that libraries use") from None
+
+
+guard(__getattr__)

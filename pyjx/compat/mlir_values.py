@@ -21,6 +21,7 @@ from pyjx.core.effects import Effect
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, default_context
 from pyjx.core.meshes import Mesh
 from pyjx.core.primitive import Primitive
+from pyjx.guards import guard
 from pyjx.runtime import backends
 from pyjx.runtime.lower import lower_closed
 
@@ -239,6 +240,9 @@ def __getattr__(name: str) -> Any:
             enable_none=False, enable_tuple=True, enable_namedtuple=False, enable_list=True,
             enable_dict=False)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+guard(__getattr__)
 
 
 # ---- types, attributes and constants ------------------------------------------------------

@@ -154,6 +154,9 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+guard(__getattr__)
+
+
 # -- writing ---------------------------------------------------------------------------------------
 
 

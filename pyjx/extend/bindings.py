@@ -8,6 +8,7 @@ from typing import Any
 
 from pyjx import jaxlib_api
 from pyjx.core.avals import ShapedArray
+from pyjx.guards import guard
 
 
 def _cuda_versions() -> ModuleType | None:
@@ -47,6 +48,9 @@ def __getattr__(name: str) -> Any:
         if hasattr(owner, name):
             return getattr(owner, name)
     return jaxlib_api.submodule(name)
+
+
+guard(__getattr__)
 
 
 def lower_with_sharding_in_types(ctx: Any, op: Any, aval: ShapedArray) -> Any:

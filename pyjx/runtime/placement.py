@@ -331,7 +331,10 @@ def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Se
                              f"on {len(devices)}. Set a mesh of so many devices by `jax.set_mesh`, "
                              "or put an argument on one.")
     if any([(d := devices_of(s)) is not None and d != devices for s in known]):
-        _raise_incompatible(closed, ins, tuple(devices), outs, context)
+        options = [devices_of(s) for s in (*ins, *outs) if s is not None and s not in given]
+        differ = len({tuple(d) for d in options if d is not None}) > 1
+        _raise_incompatible(closed, ins, tuple(devices), outs, context, (
+            "Give in_shardings and out_shardings over the same devices." if differ else _MOVE))
     refused = [e for e in closed.effects if e.one_device]
     if refused and len(devices) > 1:
         raise ValueError("The following ordered effects are not supported for more than 1 device: "
@@ -521,8 +524,12 @@ def _named(closed: ClosedJaxpr, caller: str, what: str, i: int) -> str:
     return f"One of {caller} {what} with pytree key path {name}"
 
 
+_MOVE = "Move one of them with device_put."
+
+
 def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tuple[Any, ...],
-                        outs: Shardings = (), context: Mesh | None = None) -> NoReturn:
+                        outs: Shardings = (), context: Mesh | None = None, cure: str = _MOVE
+                        ) -> NoReturn:
     """Say of two arguments, or of one and the program, that they are on different devices."""
     function, users, _ = closed.debug_info.func_src_info.partition(" ")
     names = {} if users else {"self": "x", "other": "y"}  # of operators
@@ -546,7 +553,7 @@ def _raise_incompatible(closed: ClosedJaxpr, shardings: Shardings, devices: tupl
     others = [text for where, text in described.items() if where != devices]
     first = described.get(devices, f"a program that runs with device ids {_ids(devices)}")
     raise ValueError("Received incompatible devices for jitted computation. Got "
-                     f"{first} and {others[0]}. Move one of them with device_put.")
+                     f"{first} and {others[0]}. {cure}")
 
 
 def _check_meshes(jaxpr: Jaxpr, shardings: Mapping[Any, Any]) -> None:

@@ -22,8 +22,8 @@ AUTO = (AxisType.Auto,)
 MESH = jax.make_mesh((8,), ("x",), AUTO)
 GRID = jax.make_mesh((4, 2), ("data", "model"), AUTO * 2)
 TYPED = jax.make_mesh((4, 2), ("data", "model"))
-
-
+HALVES = [NamedSharding(jax.make_mesh((4,), ("x",), AUTO, devices=devices), P("x"))
+          for devices in (jax.devices()[:4], jax.devices()[4:])]
 ROWS = P("x")
 
 
@@ -193,6 +193,13 @@ CASES = {
                  lambda: for_mesh()(jax.device_put(V, NamedSharding(MESH, P("x"))))),
     "checkpoints": (lambda: serialization.foo, "serialization' has no attribute 'foo'"),
     "lowered": (lambda: jax.jit(abs).compile(), "Use f.lower(*args).compile()."),
+    "options-apart": (lambda: jax.jit(jnp.add, in_shardings=(HALVES[0], HALVES[1]))(V, V),
+                      "Give in_shardings and out_shardings over the same devices."),
+    "result-apart": (lambda: jax.jit(abs, in_shardings=HALVES[0], out_shardings=HALVES[1])(V),
+                     "Give in_shardings and out_shardings over the same devices."),
+    "given-apart": (lambda: jax.jit(abs, out_shardings=HALVES[1])(jax.device_put(V, HALVES[0])),
+                    "Move one of them with device_put.",
+                    lambda: jax.jit(abs, out_shardings=HALVES[1])(jax.device_put(V, HALVES[1]))),
     "memory": (lambda: jax.jit(abs).memory("1GiB"), "Use f.trace(*args).memory(budget)."),
     "flags": (lambda: jax.config("jax_enable_x64", True), "Use jax.config.update(name, value)."),
     "a-flag": (lambda: jax.config.enable_x46, "Did you mean 'jax_enable_x64'?"),
