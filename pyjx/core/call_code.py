@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dis import Instruction, get_instructions, hasjrel, stack_effect
-from inspect import Parameter, Signature, signature, unwrap
+from functools import cached_property
+from inspect import Parameter, Signature, getattr_static, signature, unwrap
 from itertools import takewhile
 from opcode import opmap
 from operator import is_
@@ -338,9 +339,8 @@ def _value(taken: list[Instruction], frame: FrameType) -> Any:
         return list(taken[1].argval)
     key: Any = None
     for i in taken[1:]:
-        if i.opname == "LOAD_ATTR":  # properties may do anything
-            value = getattr(value, i.argval, UNKNOWN) if isinstance(value, ModuleType) else (
-                getattr(value, "__dict__", {}).get(i.argval, UNKNOWN))
+        if i.opname == "LOAD_ATTR":
+            value = _attribute(value, i.argval)
         elif type(value) is not dict or i.opname not in ("LOAD_CONST", "BINARY_SUBSCR"):
             value = UNKNOWN
         elif i.opname == "LOAD_CONST":
@@ -348,6 +348,15 @@ def _value(taken: list[Instruction], frame: FrameType) -> Any:
         else:
             value = value.get(key, UNKNOWN)
     return value
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """An attribute that needs no call of the user's: his properties may do anything."""
+    if not isinstance(value, ModuleType):
+        found = getattr_static(value, name, UNKNOWN)
+        if found is UNKNOWN or isinstance(found, (property, cached_property)):
+            return UNKNOWN
+    return getattr(value, name, UNKNOWN)
 
 
 def _loaded(i: Instruction, frame: FrameType) -> Any:
@@ -438,8 +447,8 @@ def value_called(frame: FrameType, at: int) -> tuple[str, Any]:
     if calls[1:]:
         return "", None
     for name in names[1:]:
-        value = getattr(value, name, None)
-    return ".".join(names), value
+        value = _attribute(value, name)
+    return ".".join(names), None if value is UNKNOWN else value
 
 
 def around(tb: TracebackType) -> Iterator[tuple[str, Any]]:

@@ -330,3 +330,20 @@ def test_classes_of_the_library_are_not_to_be_registered():
 def test_cures_are_for_what_was_given(call, there, absent):
     text = told(call)
     assert there in text and absent not in text
+
+
+def test_no_property_of_the_users_runs_again_for_a_message():
+    ran = []
+
+    class Held:
+        @property
+        def step(self):
+            ran.append(1)
+            return jax.jit(lambda x, n: x, static_argnames="n")
+
+        plain = staticmethod(jax.jit(lambda x, n: x, static_argnames="n"))
+
+    held = Held()
+    assert "give a tuple" in told(lambda: held.step(1.0, n=[1]))
+    assert ran == [1]
+    assert "given to held.plain as n, whose static" in told(lambda: held.plain(1.0, n=[1]))
