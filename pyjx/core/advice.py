@@ -17,7 +17,8 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import cures, dtypes, misspelt
-from pyjx.core.call_code import UNKNOWN, arguments_at, callee, leaves_given, path_of, value_called
+from pyjx.core.call_code import (
+    UNKNOWN, arguments_at, attribute, callee, leaves_given, path_of, value_called)
 from pyjx.core.call_notes import ASKED, say
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import (
@@ -550,7 +551,7 @@ def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) 
     names, value = callee(last.tb_frame, last.tb_lasti)
     owner = None
     for name in names[1:]:
-        owner, value = value, getattr(value, name, None)
+        owner, value = value, attribute(value, name)
     if isinstance(value, ModuleType) and value.__name__.startswith("pyjx"):
         known = [name for name in dir(value) if name[0] != "_"]
         return f"{'.'.join(names)} is a module, and not callable." + (

@@ -340,7 +340,7 @@ def _value(taken: list[Instruction], frame: FrameType) -> Any:
     key: Any = None
     for i in taken[1:]:
         if i.opname == "LOAD_ATTR":
-            value = _attribute(value, i.argval)
+            value = attribute(value, i.argval)
         elif type(value) is not dict or i.opname not in ("LOAD_CONST", "BINARY_SUBSCR"):
             value = UNKNOWN
         elif i.opname == "LOAD_CONST":
@@ -350,9 +350,10 @@ def _value(taken: list[Instruction], frame: FrameType) -> Any:
     return value
 
 
-def _attribute(value: Any, name: str) -> Any:
-    """An attribute that needs no call of the user's: his properties may do anything."""
-    if not isinstance(value, ModuleType):
+def attribute(value: Any, name: str) -> Any:
+    """An attribute that needs no call of the user's, as his properties may do anything; `UNKNOWN`
+    where there is no such one."""
+    if type(value) is not ModuleType and not type(value).__module__.startswith("pyjx."):
         found = getattr_static(value, name, UNKNOWN)
         if found is UNKNOWN or isinstance(found, (property, cached_property)):
             return UNKNOWN
@@ -447,7 +448,7 @@ def value_called(frame: FrameType, at: int) -> tuple[str, Any]:
     if calls[1:]:
         return "", None
     for name in names[1:]:
-        value = _attribute(value, name)
+        value = attribute(value, name)
     return ".".join(names), None if value is UNKNOWN else value
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import call_code
-from pyjx.core.call_code import CALLS, UNKNOWN, arguments_at, callee, value_called
+from pyjx.core.call_code import CALLS, UNKNOWN, arguments_at, attribute, callee, value_called
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.errors import ConcretizationTypeError, Said, told_otherwise
 from pyjx.tree_util import tree_flatten_with_path, tree_structure
@@ -133,7 +133,7 @@ def _of_package(tb: TracebackType) -> str | None:
     owner = ""
     for name in names[1:]:
         owner = value.__name__ if isinstance(value, ModuleType) else owner
-        value = getattr(value, name, None)
+        value = attribute(value, name)
     owner = "numpy" if isinstance(value, np.ufunc) and not owner else (
         owner or str(getattr(value, "__module__", "")))
     if not owner.startswith(("numpy", "scipy")):

@@ -341,9 +341,14 @@ def test_no_property_of_the_users_runs_again_for_a_message():
             ran.append(1)
             return jax.jit(lambda x, n: x, static_argnames="n")
 
+        @property
+        def size(self):
+            return ran.append(2)
+
         plain = staticmethod(jax.jit(lambda x, n: x, static_argnames="n"))
 
     held = Held()
     assert "give a tuple" in told(lambda: held.step(1.0, n=[1]))
     assert ran == [1]
     assert "given to held.plain as n, whose static" in told(lambda: held.plain(1.0, n=[1]))
+    assert "not callable" in told(lambda: held.size()) and ran == [1, 2]
