@@ -18,7 +18,14 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import cures, dtypes, misspelt
 from pyjx.core.call_code import (
-    UNKNOWN, arguments_at, attribute, callee, leaves_given, path_of, value_called)
+    UNKNOWN,
+    arguments_at,
+    attribute,
+    callee,
+    leaves_given,
+    path_of,
+    value_called,
+)
 from pyjx.core.call_notes import ASKED, say
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import (
