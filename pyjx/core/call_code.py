@@ -59,9 +59,8 @@ class Call(NamedTuple):
             if isinstance(value, (list, tuple)):
                 left += value[:64]
             elif callable(value):
-                found |= {str(getattr(value, "__name__", "")), type(value).__name__}
-                left += [x for of in ("__wrapped__", "func", "fun")
-                         if (x := getattr(value, of, None)) is not None]
+                found |= {str(attribute(value, "__name__")), type(value).__name__}
+                left += [attribute(value, of) for of in ("__wrapped__", "func", "fun")]
         return found
 
 

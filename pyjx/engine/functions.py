@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from inspect import getattr_static
 from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval, is_valid_value
@@ -30,6 +31,13 @@ def name_of(fun: Callable[..., Any]) -> str:
     return str(getattr(fun, "__name__", None) or type(fun).__name__)
 
 
+def wrapped_by(fun: Callable[..., Any]) -> Any:
+    """What a function says that it wraps; None of an object that answers every name."""
+    if getattr_static(fun, "__wrapped__", None) is None:
+        return None
+    return getattr(fun, "__wrapped__", None)
+
+
 def source_of(fun: Callable[..., Any]) -> str:
     """`name at file:line`, for messages; the name alone of a function of this package."""
     return name_of(fun) + _place(fun)
@@ -50,7 +58,7 @@ def of_transformation(fun: Callable[..., Any]) -> tuple[str, str]:
     while True:
         while isinstance(inner, partial):
             inner = inner.func
-        wrapped, code = getattr(inner, "__wrapped__", None), getattr(inner, "__code__", None)
+        wrapped, code = wrapped_by(inner), getattr(inner, "__code__", None)
         if wrapped is None or (code is not None and not is_internal(code.co_filename)):
             return (made, source_of(inner)) if _place(inner) else ("", source_of(fun))
         if code:  # jit has none

@@ -361,7 +361,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(), dtype=float32)
     """
     spec = getattr(fun, "_jit_spec", None)
-    if spec is None:
+    if not isinstance(spec, JitSpec):
         check_jittable(fun)
         spec = AbstractSpec(fun)
     args, kwargs = describe_arguments(spec, args, kwargs)

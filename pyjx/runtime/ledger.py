@@ -25,6 +25,7 @@ from pyjx.core.named_axes import named_axes
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.value_texts import in_short, place_of
+from pyjx.engine.functions import wrapped_by
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_api import Traceback
@@ -494,7 +495,7 @@ def source_of(fun: Callable[..., Any]) -> Source:
             skipped += 1
             fun = fun.__func__
         else:
-            inner = getattr(fun, "__wrapped__", None)
+            inner = wrapped_by(fun)
             if inner is None:
                 call = type(fun).__call__
                 code = call.__code__ if type(call) is FunctionType else None
