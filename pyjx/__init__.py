@@ -23,6 +23,7 @@ from importlib.util import module_from_spec
 from types import TracebackType
 
 import pyjx.core  # which gets its names here
+from pyjx.jax_imports import refuse_beside_jax
 from pyjx.lazy import attach, views
 from pyjx.version import PYJX_VERSION, PYJX_VERSION_INFO
 
@@ -197,25 +198,29 @@ def _load_lowering() -> None:
 
 _load_lowering()
 
+
+def _users_frames(place: TracebackType | None) -> TracebackType | None:
+    """What a traceback has besides frames of this package and of `python -m`."""
+    ours, passed = (os.path.dirname(__file__) + os.sep, "<frozen runpy>"), []
+    while place is not None:
+        passed.append(place)
+        place = place.tb_next
+    for tb in reversed(passed):
+        if not tb.tb_frame.f_code.co_filename.startswith(ours):
+            place = TracebackType(place, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+    return place
+
+
 try:
+    refuse_beside_jax()  # before anything is registered a second time
     import pyjx.configuration  # noqa: F401
-except ValueError as _error:  # of a variable of the environment, whoever comes to it first
+except (ImportError, ValueError) as _error:  # jaxlib is absent, or a variable is no flag's value
+    if os.environ.get("JAX_TRACEBACK_FILTERING") == "off":
+        raise
     _show = sys.excepthook
-
-    def _show_without_frames(kind: type[BaseException], error: BaseException,
-                             place: TracebackType | None) -> None:
-        """Show an error without frames of this file and of `python -m`."""
-        passed = []
-        while place is not None:
-            passed.append(place)
-            place = place.tb_next
-        for tb in reversed(passed):
-            if tb.tb_frame.f_code.co_filename not in (__file__, "<frozen runpy>"):
-                place = TracebackType(place, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
-        _show(kind, error.with_traceback(place), place)
-
-    sys.excepthook = _show_without_frames
-    raise _error.with_traceback(None) from None
+    sys.excepthook = lambda kind, error, place: _show(
+        kind, error.with_traceback(_users_frames(place)), error.__traceback__)
+    raise _error.with_traceback(_users_frames(_error.__traceback__)) from _error.__cause__
 
 # Guards get what they do, and arrays and tracers their operators and methods.
 from pyjx.core import tracebacks as _tracebacks  # noqa: E402, F401

@@ -9,11 +9,15 @@ it what it looks for.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from typing import Any, Protocol
+
+from pyjx.guards import guard
 
 _TOGETHER = "jax and pyjx cannot share a process: both extend jaxlib's array class. "
 
@@ -32,10 +36,12 @@ class JaxFinder:
     answer: Answer | None = None
 
     @classmethod
+    @guard
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:
         if cls.answer is not None:
             return cls.answer.find_spec(name) if name.partition(".")[0] == "jax" else None
-        if name == "jax._src":
+        if name == "jax._src" or (name == "jax" and asked_by_import(sys._getframe(1)) and (
+                _is_installed())):
             raise ImportError(
                 f"{_TOGETHER}This process has imported pyjx. For pyjx to answer to the name jax, "
                 "write `import pyjx.as_jax` first, or run `python -m pyjx FILE`; or import from "
@@ -47,6 +53,23 @@ class JaxFinder:
         """What `importlib.metadata` knows of the name `jax`."""
         return () if cls.answer is None else cls.answer.find_distributions(
             getattr(context, "name", None))
+
+
+def _is_installed() -> bool:
+    """Whether the next finder finds the package jax, and not a file of the user's of that name."""
+    found = PathFinder.find_spec("jax")
+    folders = found.submodule_search_locations if found else None
+    return any([os.path.isdir(os.path.join(folder, "_src")) for folder in folders or ()])
+
+
+def asked_by_import(frame: types.FrameType | None) -> bool:
+    """Whether it is for an import that a finder was called from `frame`. Who only asks whether
+    there is such a module, as `importlib.util.find_spec`, is to hear what there is."""
+    in_machinery = False
+    while frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":
+        in_machinery = True
+        frame = frame.f_back
+    return in_machinery and (frame is None or frame.f_globals.get("__name__") != "importlib.util")
 
 
 def under_alias() -> bool:

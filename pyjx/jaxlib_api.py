@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from pyjx.jax_imports import answering, refuse_beside_jax, watch
+from pyjx.jax_imports import answering, watch
 from pyjx.lazy import deferred
 
 # Before jaxlib is loaded: only warnings and errors of XLA's C++ log reach the user.
@@ -80,9 +80,6 @@ ARRAY_CLASS_KNOWS_TRACERS: bool = hasattr(_jax, "ArrayMeta")
 
 
 # ---- start-up -----------------------------------------------------------------------------
-
-
-refuse_beside_jax()  # before anything is registered a second time
 
 
 def initialize(tracer_class: Any) -> None:

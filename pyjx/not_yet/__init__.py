@@ -14,10 +14,10 @@ from importlib.machinery import ModuleSpec
 from opcode import opmap
 from operator import attrgetter
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 
 from pyjx.guards import guard
-from pyjx.jax_imports import under_alias, users_name
+from pyjx.jax_imports import asked_by_import, under_alias, users_name
 
 # Which table has the names of a module and of what is below it.
 TABLES: dict[str, str] = {
@@ -99,7 +99,7 @@ def lacking(module: str, name: str) -> AttributeError | ImportError:
     guess another name. `import` that asks hears nothing: it goes on to look for a module, if this
     is a package; if not, `from` would pass over an AttributeError."""
     frame = sys._getframe(2)
-    said = "" if _imports(frame) else hint(module, name)
+    said = "" if asked_by_import(frame) else hint(module, name)
     module = users_name(module)
     if said and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]:
         return ImportError(f"cannot import {name!r} from {module!r}{said}")
@@ -120,7 +120,7 @@ class ImportHint:
         if fullname.startswith(tuple(TABLES)):
             # It comes late because it imports pyjx.lazy, which has this finder.
             return importlib.import_module("pyjx.not_yet.stand_ins").spec(fullname)
-        if fullname == "jax" and _imports(sys._getframe(1)):  # no other finder has found it
+        if fullname == "jax" and asked_by_import(sys._getframe(1)):  # no other finder has found it
             raise ModuleNotFoundError(
                 "No module named 'jax', and pyjx does not answer to that name here. Write `import "
                 "pyjx as jax`; or, for programs that import jax, run `python -m pyjx FILE` or "
@@ -128,17 +128,7 @@ class ImportHint:
         package, _, name = fullname.rpartition(".")
         of_jax = under_alias() and f"{package}.".startswith("jax.")
         said = hint(f"pyjx{package[3:]}" if of_jax else package, name)
-        if said and _imports(sys._getframe(1)):
+        if said and asked_by_import(sys._getframe(1)):
             # It has no attribute `name`: `from` passes over an error that names what it looks for.
             raise ModuleNotFoundError(f"cannot import {name!r} from {package!r}{said}")
         return None
-
-
-def _imports(frame: FrameType | None) -> bool:
-    """Whether it is for an import that a finder was called from `frame`. Who only asks whether
-    there is such a module, as `importlib.util.find_spec`, is to hear that there is none."""
-    in_machinery = False
-    while frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":
-        in_machinery = True
-        frame = frame.f_back
-    return in_machinery and (frame is None or frame.f_globals.get("__name__") != "importlib.util")

@@ -1,6 +1,7 @@
 """The adapter over jaxlib: start-up, and that jax stays out."""
 
 
+import re
 import subprocess
 import sys
 
@@ -23,20 +24,25 @@ def test_initialize_may_be_called_again():
     assert seen == [True]
 
 
-@pytest.mark.parametrize("first", ["jax._src", "pyjx.runtime.array"])
-def test_jax_and_pyjx_exclude_each_other(run_python, tmp_path, first):
-    package = tmp_path / "jax" / "_src"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package.parent / "__init__.py").write_text("import jax._src")
-    second = {"jax._src": "pyjx.runtime.array", "pyjx.runtime.array": "jax"}[first]
-    out = run_python(
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        f"import {first}\n"
-        f"try:\n    import {second}\n"
-        "except ImportError as error:\n    print(error)"
-    )
-    assert out.startswith("jax and pyjx cannot share a process")
+@pytest.mark.parametrize(("first", "second"), [
+    ("jax", "pyjx.runtime.array"), ("jax", "pyjx.as_jax"), ("pyjx.runtime.array", "jax"),
+    ("pyjx", "uses_jax"), ("pyjx", "jax.numpy"), ("pyjx", "finding"),
+])
+def test_jax_and_pyjx_exclude_each_other(tmp_path, first, second):
+    package = tmp_path / "jax"
+    (package / "_src").mkdir(parents=True)
+    (package / "_src" / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("import jax._src")
+    (tmp_path / "uses_jax.py").write_text("from jax import lax")
+    (tmp_path / "finding.py").write_text(
+        "import importlib.util\nassert importlib.util.find_spec('jax')\nimport jax")
+    (tmp_path / "main.py").write_text(f"import {first}\nimport {second}")
+    done = subprocess.run([sys.executable, tmp_path / "main.py"], capture_output=True, text=True)
+    assert "\nImportError: jax and pyjx cannot share a process" in done.stderr
+    places = re.findall(r'File ".*?(\w+\.py)", line (\d+)', done.stderr)
+    assert places == {"uses_jax": [("main.py", "2"), ("uses_jax.py", "1")],
+                      "finding": [("main.py", "2"), ("finding.py", "3")]
+                      }.get(second, [("main.py", "2")])
 
 
 def test_no_jax_module_is_left(run_python):
