@@ -27,8 +27,9 @@ arguments, one for each parameter:
   3.5                                      a Python number
   =3  ='relu'                              a static value, known while tracing
   (f32[2], f32[3])  {w: f32[4,4], b: f32[4]}   trees
-  x=f32[3]                                 by name
-  @batch.npz  @array.npy  @module:make     data, or what a function returns
+  @batch.npz  @array.npy  @module:make     data, or what a function returns; one such argument alone
+                                           may be all: a tuple by position, a dict by name
+  x=f32[3]  x=3.5  x==3  x=@module:make    by name, behind those by position
   none given: defaults, annotations, or `example_args` of the module
 """
 

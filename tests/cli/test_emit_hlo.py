@@ -77,6 +77,67 @@ def test_data_as_arguments(run, model, tmp_path, monkeypatch):
     assert run("-c", "lambda p, x: p['w'] * x", "@makers.py:make", "--emit", "jaxpr")[0] == 0
 
 
+DATA = """
+import numpy as np
+
+def params(): return {"w": np.ones((3, 2), np.float32)}
+def pair(): return np.ones((3, 2), np.float32), np.ones(2, np.float32)
+def by_name(): return {"x": np.ones((4, 3), np.float32), "p": params()}
+def needs(n): return n
+
+def f(p, x): return x @ p["w"]
+def of_dict(p): return p["w"].sum()
+def three(w, b, x): return x @ w + b
+def of_pair(p, x): return x @ p[0] + p[1]
+"""
+
+
+def test_data_is_one_argument_or_all(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "data", raising=False)
+    Path("data.py").write_text(DATA)
+    w, b, x = np.ones((3, 2), "f4"), np.ones(2, "f4"), np.ones((4, 3), "f4")
+    np.savez("p.npz", w=w)
+    np.savez("numbered.npz", w, b, x)
+    for function, *specs in (
+            ("f", "@data:params", "f32[4,3]"), ("f", "@data:params", "x=f32[4,3]"),
+            ("f", "p=@data:params", "x=f32[4,3]"), ("f", "@p.npz", "f32[4,3]"),
+            ("f", "x=f32[4,3]", "p = @p.npz"), ("f", "@data:by_name"), ("of_dict", "@data:params"),
+            ("of_dict", "p=@data.py:params"), ("three", "@numbered.npz"),
+            ("three", "@data:pair", "x=f32[4,3]"), ("of_pair", "@data:pair", "f32[4,3]"),
+            ("of_pair", "@data:pair", "--static", "x=1")):
+        status, text, err = run(f"data.py:{function}", *specs, "--emit", "jaxpr")
+        if specs[-1] == "x=1":  # which it cannot multiply
+            assert status == 3 and "for ((f32[3,2], f32[2]))" in err
+        else:
+            assert (status, err) == (0, "") and "a:f32[3,2]" in text
+    for function, *specs, message in (
+            ("f", "p=@data:params", "f32[4,3]", "'f32[4,3]' has no name, and stands behind one "
+             "that has: p. Name it, too: x=f32[4,3]\n"),
+            ("three", "@data:pair", "f32[4,3]", "Beside others by position @data:pair is one"),
+            ("f", "@data:params", "not take ({w: f32[3,2]}): missing a required argument: 'x'"),
+            ("f", "@data:pair", "x=f32[2]", "y=f32[2]", "there is no parameter 'y'"),
+            ("f", "@data:needs", "TypeError while calling @data:needs: needs() missing 1"),
+            ("f", "@data.py", "expected @FILE.py:FUNCTION or @module:FUNCTION. Did you mean "
+             "@data.py:params? It has: params, pair"),
+            ("f", "p=@data.pair", "Did you mean @data:pair?\n")):
+        status, text, err = run(f"data.py:{function}", *specs)
+        assert status in (2, 3) and text == "" and message in err, err
+
+
+def test_targets_without_a_function(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("one.py").write_text("def only(x):\n    return x\n")
+    Path("empty.py").write_text("")
+    for target, meant in (
+            ("one.py", "one.py:only"), ("one.py:", "one.py:only"), ("one", "one:only"),
+            (":one", "one:only"), ("one.only", "one:only"), ("one.onyl", None),
+            ("@one.py", "one.py:only"), ("empty.py", None), ("empty.py:", None)):
+        status, _, err = run(target, "f32[3]")
+        said = f" Did you mean {meant}?" if meant else ""
+        assert status == 2 and f": expected FILE.py:FUNCTION or module:FUNCTION.{said}\n" in err
+
+
 def test_programs_run_on_the_data_of_their_arguments(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("h.npy", np.full(4, 100.0, np.float32))

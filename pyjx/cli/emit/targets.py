@@ -29,7 +29,7 @@ from pyjx.runtime.abstract import ShapeDtypeStruct
 
 # -- arguments -------------------------------------------------------------------------------------
 
-#     spec  := [name "="] value | [name "="] "=" literal | "@" file | "@" module ":" function
+#     spec  := [name "="] (value | "=" literal | "@" file | "@" module ":" function)
 #     value := dtype ["[" sizes "]"] | "key" ["<" generator ">"] ["[" sizes "]"]
 #            | sizes "x" dtype                             MLIR's form, such as 8x128xf32
 #            | "{" key ":" value, ... "}" | "(" value, ... ")" | "[" value, ... "]"
@@ -73,19 +73,17 @@ class Reader:
         self.text = ""
         self.at = 0
 
-    def argument(self, text: str) -> tuple[str | None, list[Any] | dict[str, Any]]:
-        """The name of an argument, if it has one, and the values that the spec stands for: a list
-        of arguments by position, or a dict of them by name."""
-        if text.lstrip().startswith("@"):
-            return None, data(text.strip()[1:])
-        name, rest = None, text
+    def argument(self, text: str) -> tuple[str | None, Any]:
+        """The name of an argument, if it has one, and the value that the spec stands for."""
+        name, rest = None, text.strip()
         found = _NAME.fullmatch(text)
         if found is not None:
-            name, rest = found[1], found[2]
-        if rest.lstrip().startswith("="):
-            literal = rest.lstrip()[1:].strip()
-            return name, [Static(python_value(literal, text))]
-        return name, [self.value(rest, text)]
+            name, rest = found[1], found[2].strip()
+        if rest.startswith("@"):
+            return name, data(rest[1:])
+        if rest.startswith("="):
+            return name, Static(python_value(rest[1:].strip(), text))
+        return name, self.value(found[2] if found else text, text)
 
     def value(self, text: str, whole: str = "") -> Any:
         """The value of one spec."""
@@ -250,25 +248,26 @@ def dtype_named(name: str) -> Any:
     return dtypes.dtype_of_short_name({"i1": "bool"}.get(name, name))
 
 
-def data(place: str) -> list[Any] | dict[str, Any]:
-    """Arguments from a file of arrays, or from a function of a module."""
-    if place.endswith((".npz", ".npy")):
-        if not os.path.isfile(place):
-            raise CommandError(f"@{place}: there is no such file.")
+def data(place: str) -> Any:
+    """An argument from a file of arrays, or from a function of a module. Arrays of a file are a
+    tuple if NumPy has numbered them, else a dict."""
+    if not place.endswith((".npz", ".npy")):
+        made = load_function(place, "@")
         try:
-            loaded = np.load(place, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return [loaded]
-            arrays = {name: loaded[name] for name in loaded.files}
+            return made() if callable(made) else made
         except Exception as error:
-            raise CommandError(f"@{place}: NumPy cannot read it: {error}") from None
-        positions = [f"arg_{i}" for i in range(len(arrays))]
-        return [arrays[n] for n in positions] if set(arrays) == set(positions) else [arrays]
-    made = load_function(place)
-    made = made() if callable(made) else made
-    if isinstance(made, dict):
-        return made
-    return list(made) if isinstance(made, (tuple, list)) else [made]
+            raise CommandError(described(error, f"calling @{place}"), IMPORT) from error
+    if not os.path.isfile(place):
+        raise CommandError(f"@{place}: there is no such file.")
+    try:
+        loaded = np.load(place, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        arrays = {name: loaded[name] for name in loaded.files}
+    except Exception as error:
+        raise CommandError(f"@{place}: NumPy cannot read it: {error}") from None
+    numbered = [f"arr_{i}" for i in range(len(arrays))]
+    return tuple(map(arrays.get, numbered)) if set(arrays) == set(numbered) else arrays
 
 
 def narrowed(values: list[Any]) -> str:
@@ -283,14 +282,15 @@ def narrowed(values: list[Any]) -> str:
 # -- targets ---------------------------------------------------------------------------------------
 
 
-def load_function(target: str) -> Any:
-    """The function that `FILE.py:NAME` or `module:NAME` names."""
+def load_function(target: str, prefix: str = "") -> Any:
+    """The function that `FILE.py:NAME` or `module:NAME` names, which has a prefix where it is
+    written."""
     place, colon, name = target.rpartition(":")
-    if place.endswith(":"):
-        raise CommandError(f"{target!r}: one colon stands before the function: "
-                           f"{place.rstrip(':')}:{name}.")
+    if place.endswith(":") and name:
+        raise CommandError(f"{prefix + target!r}: one colon stands before the function: "
+                           f"{prefix}{place.rstrip(':')}:{name}.")
     if not (colon and place and name) or target.endswith(".py"):
-        raise CommandError(_no_colon(target))
+        raise CommandError(_no_colon(target, prefix))
     module = _file(place) if place.endswith(".py") else _module(place)
     value: Any = module
     owner: Any = None
@@ -315,15 +315,17 @@ def module_of(target: str) -> Any:
     return module if file and os.path.abspath(file) == os.path.abspath(place) else None
 
 
-def _no_colon(target: str) -> str:
-    text = f"{target!r}: expected FILE.py:FUNCTION or module:FUNCTION."
-    module, dot, name = target.rpartition(".")
-    if dot and os.path.isfile(f"{module.replace('.', os.sep)}.py"):
-        text += f" Did you mean {module}:{name}?"
-    if os.path.isfile(target):
-        names = functions_in(target)
-        if names:
-            text += f" It has: {', '.join(names[:12])}."
+def _no_colon(target: str, prefix: str) -> str:
+    text = f"{prefix + target!r}: expected {prefix}FILE.py:FUNCTION or {prefix}module:FUNCTION."
+    place = target.strip("@:")
+    module, _, name = place.rpartition(".")
+    for written, asked in ((place, ""), (module, name), (target.partition(":")[0], "")):
+        path = written if written.endswith(".py") else f"{written.replace('.', os.sep)}.py"
+        names = functions_in(path)
+        if asked in names or (names and not asked):
+            meant = f" Did you mean {prefix}{written}:{asked or names[0]}?"
+            return text + (meant if asked or len(names) == 1 else
+                           f"{meant} It has: {', '.join(names[:12])}.")
     return text
 
 

@@ -6,6 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -43,10 +44,9 @@ def call_for(function: Any, name: str, specs: Sequence[str], static: Sequence[tu
     Raises:
       CommandError: arguments and function do not fit together.
     """
-    args, kwargs = _arguments(function, name, specs)
-    for key, text in static:
-        kwargs[key] = Static(python_value(text, f"--static {key}={text}"))
-    _check_signature(function, name, args, kwargs, transforms)
+    fixed = {key: Static(python_value(text, f"--static {key}={text}")) for key, text in static}
+    args, kwargs = _arguments(function, name, specs, fixed)
+    _check_signature(function, name, args, kwargs, transforms, specs)
     call = _without_static(Call(function, tuple(args), kwargs), name)
     for i, (transform, value) in enumerate(transforms):
         call = _transformed(call, transform, value, transforms[i + 1:])
@@ -56,25 +56,52 @@ def call_for(function: Any, name: str, specs: Sequence[str], static: Sequence[tu
 # ---- arguments ----------------------------------------------------------------------------
 
 
-def _arguments(function: Any, name: str, specs: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+def _arguments(function: Any, name: str, specs: Sequence[str], fixed: dict[str, Any]
+               ) -> tuple[list[Any], dict[str, Any]]:
     reader = Reader()
     if not specs:
-        return _described_by_itself(function, name, reader)
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
+        args, kwargs = _described_by_itself(function, name, reader)
+        return args, {**kwargs, **fixed}
+    args, kwargs = [], {}
     for spec in specs:
-        key, values = reader.argument(spec)
-        if isinstance(values, dict):
-            kwargs.update(values)
-        elif key is not None:
-            if key in kwargs:
-                raise SpecError(f"argument {spec!r}: {key} is given twice.")
-            kwargs[key] = values[0]
-        elif kwargs:
-            raise SpecError(f"argument {spec!r}: those by position come before those by name.")
+        key, value = reader.argument(spec)
+        if key is None and kwargs:
+            left = [p.name for p in _parameters(function) if p.name not in kwargs][len(args):]
+            cure = f" Name it, too: {left[0]}={spec.strip()}" if left else ""
+            raise SpecError(f"argument {spec!r} has no name, and stands behind one that has: "
+                            f"{', '.join(kwargs)}.{cure}")
+        if key is None:
+            args.append(value)
+        elif key in kwargs:
+            raise SpecError(f"argument {spec!r}: {key} is given twice.")
         else:
-            args += values
+            kwargs[key] = value
+    kwargs.update(fixed)
+    if len(args) == 1 and specs[0].lstrip().startswith("@"):
+        return _of_data(function, args[0], kwargs)
     return args, kwargs
+
+
+def _of_data(function: Any, value: Any, kwargs: dict[str, Any]
+             ) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments where data alone has no name: all that a tuple or a dict holds, if the function
+    takes these, else one."""
+    one: tuple[list[Any], dict[str, Any]] = [value], kwargs
+    several = one
+    if isinstance(value, (tuple, list)):
+        several = list(value), kwargs
+    elif isinstance(value, dict) and all([isinstance(k, str) for k in value]):
+        several = [], {**value, **kwargs}
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return several if several[0] else one
+    for args, named in (several, one):
+        with suppress(TypeError):
+            signature.bind(*args, **named)
+            return args, named
+    known = several[0] or any([k in signature.parameters for k in several[1]])
+    return several if known else one
 
 
 def _described_by_itself(function: Any, name: str, reader: Reader
@@ -162,7 +189,7 @@ def _of_annotation(annotation: Any, reader: Reader) -> Any:
 
 
 def _check_signature(function: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any],
-                     transforms: Sequence[tuple[str, str]]) -> None:
+                     transforms: Sequence[tuple[str, str]], specs: Sequence[str]) -> None:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -178,6 +205,12 @@ def _check_signature(function: Any, name: str, args: Sequence[Any], kwargs: dict
         bare = [n for n, value in transforms if not value and n in WITH_VALUE]
         if bare and args and isinstance(args[-1], int):  # as most commands take values
             near = f". What belongs to --{bare[-1]} is written --{bare[-1]}={args[-1]}"
+        if len(args) > 1:
+            near += "".join([
+                f". Beside others by position {spec} is one argument; where these have names, it "
+                "may be several"
+                for spec, x in zip(specs, args, strict=False)
+                if spec.lstrip().startswith("@") and isinstance(x, (tuple, list, dict))])
         given = ", ".join([*map(shown, args), *[f"{k}={shown(v)}" for k, v in kwargs.items()]])
         raise CommandError(f"{name}{signature} does not take ({given}): {error}{near}") from None
 
