@@ -123,6 +123,10 @@ _HASHABLE = {
     "list": "a tuple", "set": "a frozenset", "bytearray": "bytes",
     "dict": "a frozen dataclass, or tuple(sorted(d.items())) of values with a hash"}
 
+_OF_KEYS = re.compile(  # which are given to what takes numbers
+    r"^(?!.* jax\.random).*?(?:(?:does not accept|of) dtypes? (?:\w+, )*|"
+    r"Cannot convert_element_type from )key<|^\w+\(\) argument must be .* not 'PRNGKeyArray'$")
+
 
 # Errors of arguments, by this package or one below; other classes tell what users want whole.
 _SHORTENED = (AttributeError, IndexError, NameError, NotImplementedError, RuntimeError, TypeError,
@@ -589,6 +593,10 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         f"{'(((key, x), ...), aux)' if found[1] else '((x, ...), aux)'}: the children in a tuple, "
         "also a single one, and aux, which holds no arrays and may be None.")),
     (ValueError, _UNHASHABLE, _as_static), (TypeError, misspelt.DTYPE, misspelt.as_dtype),
+    ((TypeError, ValueError), _OF_KEYS, lambda exc, found, last: (
+        f"{found.string.removesuffix('.')}. Keys hold no numbers: jax.random.key_data(key) gives "
+        "those behind one. Other keys are jax.random.fold_in(key, number) and "
+        "jax.random.split(key).")),
     (TypeError, re.compile("(^|(?:number|slices|integers), not |sequence by )(?:non-int of type )?"
                            "'?DimExpr'?(?: object(?= cannot be interpreted as an integer)|$)"),
      lambda exc, found, last: (

@@ -773,7 +773,7 @@ def is_valid_value(x: Any) -> bool:
 def _of_numpy(x: Any) -> ShapedArray:
     dtype = dtypes.canonicalize_dtype(x.dtype)
     if dtype not in _array_dtypes:
-        dtypes.check_valid_dtype(dtype)
+        dtypes.check_valid_dtype(dtype, x)
     return array_aval(x.shape, dtype)
 
 

@@ -330,9 +330,13 @@ def only_raises(tb: TracebackType) -> bool:
 
 
 def _value(taken: list[Instruction], frame: FrameType) -> Any:
-    """What instructions give: a constant, a variable, a list of constants, and of these attributes
+    """What instructions give: a constant, a variable, a list or tuple, and of these attributes
     that need no call, and what dictionaries have at constant keys; `UNKNOWN` of all else."""
-    value = _loaded(taken[0], frame)
+    value, last = _loaded(taken[0], frame), taken[-1]
+    if last.opname in ("BUILD_LIST", "BUILD_TUPLE") and last.arg:
+        values = _on_stack(last.arg, taken[:-1], frame) or [UNKNOWN]
+        made = list if last.opname == "BUILD_LIST" else tuple
+        return UNKNOWN if any([x is UNKNOWN for x in values]) else made(values)
     if taken[0].opname == "BUILD_LIST" and [i.opname for i in taken[1:]] == [
             "LOAD_CONST", "LIST_EXTEND"]:
         return list(taken[1].argval)
@@ -352,7 +356,8 @@ def _value(taken: list[Instruction], frame: FrameType) -> Any:
 def attribute(value: Any, name: str) -> Any:
     """An attribute that needs no call of the user's, as his properties may do anything; `UNKNOWN`
     where there is no such one."""
-    if type(value) is not ModuleType and not type(value).__module__.startswith("pyjx."):
+    if type(value) is not ModuleType and not type(value).__module__.startswith(
+            ("jaxlib.", "pyjx.")):
         found = getattr_static(value, name, UNKNOWN)
         if found is UNKNOWN or isinstance(found, (property, cached_property)):
             return UNKNOWN

@@ -307,7 +307,9 @@ def _told_of_position(exc: Exception, text: str, position: re.Match[str], call: 
     path = found[2] if found and found[1] == name else ""
     part = type(value) in (list, tuple) and str(type(value)) not in text
     path = path or f"[{position[1]}]" * part
-    place = list(call.given).index(name) or (position[1] if part else 0)  # of joined ones, theirs
+    place: Any = list(call.given).index(name)
+    if (part and not place) or text.partition(" ")[0] in call.functions():
+        place = position[1]  # of joined ones, theirs, and that of the function that was given
     return f"{before}{place}. That is the argument {name}{path}{after}"
 
 

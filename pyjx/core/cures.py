@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from opcode import opname
 from operator import attrgetter
-from types import ModuleType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,7 @@ from pyjx.errors import ConcretizationTypeError, Said, told_otherwise
 from pyjx.tree_util import tree_flatten_with_path, tree_structure
 
 _FOR_ARRAYS: dict[Any, str] = {
-    max: "jnp.maximum or jnp.max", min: "jnp.minimum or jnp.min", sorted: "jnp.sort",
-    any: "jnp.any", all: "jnp.all",
+    **{f: f"jnp.{f.__name__}" for f in (max, min, any, all)}, sorted: "jnp.sort",
     **{f: f"jnp.{name}" for name, f in vars(math).items()  # math.remainder is another one
        if hasattr(np, name) and callable(f) and name != "remainder"}}
 
@@ -86,10 +85,47 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
         return "To loop a traced number of times use lax.fori_loop or lax.while_loop."
     if name.rpartition(".")[2] in _OF_FILES:
         return "Save what the traced function returns."
-    other = _FOR_ARRAYS.get(called) if type(called) is type(max) else None
-    if other and not (arguments_at(frame, at) or ((), {}))[1]:  # such as a key, which others lack
-        return _PYTHONS.format(name, other)
+    if other := _in_place_of(name, called, frame, at, said.origin):
+        return other
     return "" if said.known else _of_package(tb)
+
+
+def _in_place_of(name: str, called: Any, frame: FrameType, at: int, origin: str | None) -> str:
+    """What serves in the place of a function of Python's that asks an array for its value, which
+    is traced if it has an `origin`; empty where nothing is known, as of one with a key, which
+    others lack."""
+    args, kwargs = arguments_at(frame, at) or ([UNKNOWN], {})
+    if name.endswith(".sort") and type(attribute(called, "__self__")) is list:
+        called, args = sorted, [UNKNOWN]  # as it sorts, it has no elements
+    other = _FOR_ARRAYS.get(called) if type(called) is type(max) else None
+    if not other or kwargs:
+        return ""
+    if called not in (max, min, sorted, any, all):
+        return _PYTHONS.format(name, other)
+    asked, single = _PYTHONS.partition(" use")[0].format(name), UNKNOWN if args[1:] else args[0]
+    xs = args if args[1:] else list(single) if type(single) in (list, tuple) else []
+    pairs = [x for x in xs if type(x) in (list, tuple) and x]
+    known = any([x is not UNKNOWN for x in xs]) or hasattr(single, "aval")
+    may_be_pairs = called not in (any, all) and (
+        pairs or (not known and (origin is None or "`eq`" in origin)))  # which tuples ask first
+    by_key = _BY_KEY + f", or if that is traced {_of_pairs(other)}" * (origin is not None)
+    if pairs and origin is not None:
+        by_key = _of_pairs(other) if any([hasattr(x[0], "_trace") for x in pairs]) else _BY_KEY
+    if may_be_pairs and (pairs or origin is not None):
+        return f"{asked} {by_key}."
+    several = f"{other}(jnp.asarray({'xs' if xs else 'list(xs)'}))"
+    use = (f"{other}imum(x, y)" if args[1:] else several if xs else
+           f"{other}(x)" if known else f"{other}(x) of an array, {several} of several")
+    return f"{asked} use {use}{f'; of tuples with arrays {by_key}' if may_be_pairs else ''}."
+
+
+_BY_KEY = "compare what tells them apart, with key=lambda t: t[0]"
+
+
+def _of_pairs(other: str) -> str:
+    """What orders tuples by a first element that is traced."""
+    return (f"i = {other.replace('.', '.arg')}(jnp.asarray([t[0] for t in xs])) tells which; "
+            f"{_OF_TREES}")
 
 
 _ASSERTED = ("To check a traced value as the program runs, in the place of `{}`: "
@@ -161,10 +197,9 @@ def as_number(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     if not hasattr(x, "aval") or is_internal(frame.f_code.co_filename):
         return None
     operation, said = opname[frame.f_code.co_code[at]], found[0].removesuffix(".")
-    name, called = value_called(frame, at) if operation == "CALL" else ("", None)
-    if type(called) is type(max) and called in _FOR_ARRAYS and not (
-            arguments_at(frame, at) or ((), {}))[1]:
-        return f"{said}. {_PYTHONS.format(name, _FOR_ARRAYS[called])}"
+    name, called = value_called(frame, at) if operation in CALLS else ("", None)
+    if other := _in_place_of(name, called, frame, at, None):
+        return f"{said}. {other}"
     if x.ndim and operation == "BINARY_SUBSCR":
         return f"{said}. {_OF_ARRAYS.partition(';')[0]}."
     traced = hasattr(x, "_trace")

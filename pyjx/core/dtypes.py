@@ -384,11 +384,11 @@ def is_array_dtype(dtype: DType) -> bool:
     return dtype in all_dtypes or dtype == float0 or isinstance(dtype, ExtendedDType)
 
 
-def check_valid_dtype(dtype: DType) -> None:
-    """TypeError unless arrays can have this dtype."""
+def check_valid_dtype(dtype: DType, x: Any = None) -> None:
+    """TypeError unless arrays can have this dtype, which `x` has."""
     if not is_array_dtype(dtype):
         raise TypeError(f"Dtype {dtype} is not a valid JAX array type. Only arrays of numeric "
-                        "types are supported by JAX.")
+                        f"types are supported by JAX. {array_cure(x)}".rstrip())
 
 
 # What strings, NumPy's dtypes and scalar types stand for, where it is the same under every flag.
@@ -429,7 +429,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
         if type(dtype) is int and fun_name in ("zeros", "ones", "empty"):
             where += (". If it is a dimension, give the shape as one tuple, as in "
                       f"{fun_name}((2, {dtype}))")
-        elif fun_name == "view":
+        elif fun_name == "view" and isinstance(dtype, (int, tuple, list)):
             where += f". A shape is for x.reshape({shortened(dtype)})"
         elif type(dtype) in (int, float) and fun_name:
             where += (f". {fun_name} takes a dtype there, such as 'float32'; give what else it "

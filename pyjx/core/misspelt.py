@@ -33,6 +33,14 @@ _OTHER_NAMES = {
     "depth": "num_classes", "reverse": "descending", "interpolation": "method",
     "alpha": "negative_slope",
 }
+_OTHER_METHODS = {  # what others say for an update, some of which are close to another one
+    "add": "plus increment inc accumulate index_add scatter_add add_at",
+    "subtract": "minus decrement dec difference index_sub",
+    "multiply": "times mult product scale index_mul", "divide": "over by truediv div_by divided",
+    "power": "pow", "max": "maximum fmax amax", "min": "minimum fmin amin",
+    "set": "assign update replace put write to index_update copy fill",
+    "get": "take read value", "apply": "map call func",
+}
 _WORD = re.compile("['\"]([\\w.-]+)['\"]")
 _NAMED = re.compile(r" are ((?:\w+, )+\w+)")
 _LISTED = re.compile(f"[\\[({{]{_WORD.pattern}(?!}})|"
@@ -170,7 +178,9 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
     said = hint(package, exc.name) if package and exc.name else ""
     if exc.name and not said and kind.__module__.startswith("pyjx."):
         names = [name for name in dir(exc.obj) if name[0] != "_"]
-        close = difflib.get_close_matches(exc.name, names, 1, 0.7)
+        close = [name for name, others in _OTHER_METHODS.items() if name in names
+                 and exc.name.strip("_") in others.split()]
+        close = close or difflib.get_close_matches(exc.name, names, 1, 0.7)
         said = f". Did you mean: '{close[0]}'?" if close else (
             f". It has {', '.join(names)}." if len(names) <= FEW else "")
     if not said:

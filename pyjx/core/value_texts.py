@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set, ValuesView
 from enum import Enum
 from functools import partial
@@ -152,11 +153,15 @@ def without_numbers(x: Any) -> str:
                 "jax.experimental.sparse.BCOO.from_scipy_sparse(x).")
     if not _is_array(type(x)) or type(x.shape) is not tuple:
         return ""
-    if not isinstance(x, np.ndarray):
+    if not isinstance(x, (np.ndarray, np.generic)):
         return ("It is a shape and a dtype, without values: give it to jax.eval_shape, or to lower "
                 "or trace of a jitted function, or make an array, as jnp.zeros(x.shape, x.dtype).")
-    made = {"M": "x.astype('int64')", "m": "x.astype('int64')", "O": "x.astype(float)"}.get(
-        x.dtype.kind, "np.unique(x, return_inverse=True)[1]")
+    made = {"M": "x.astype('int64')", "m": "x.astype('int64')", "O": "x.astype(float)",
+            "V": "x.view('uint8')"}.get(x.dtype.kind, "np.unique(x, return_inverse=True)[1]")
+    if x.dtype.names:
+        made = f"x[{x.dtype.names[0]!r}]" + (
+            ", or all in a tree: {name: x[name] for name in x.dtype.names}") * (
+            len(x.dtype.names) > 1)
     return f"It is an array of dtype {x.dtype}, of shape {x.shape}. Make it one of numbers: {made}."
 
 
@@ -176,7 +181,19 @@ def as_pytree(x: Any) -> str:
     """The sentence, behind others, that says what makes an object of a Python class a pytree."""
     if type(x) is partial:
         return " jax.tree_util.Partial of the same arguments is a pytree."
-    if type(x).__flags__ & _OF_PYTHON and not hasattr(x, "__name__"):  # no function, no class
+    kind = type(x)
+    base = next(c for c in kind.__mro__ if not c.__flags__ & _OF_PYTHON)
+    if isinstance(x, Mapping):
+        base = dict
+    elif isinstance(x, (Set, ValuesView, Iterator)):
+        base = list
+    if base in (dict, list, tuple, deque):
+        own = kind.__flags__ & _OF_PYTHON and isinstance(x, base)
+        return (f" Of arrays {base.__name__ if base is not deque else 'list'}(x) is a pytree" + (
+            f"; {kind.__name__} itself is made one by jax.tree_util.register_pytree_node." if own
+            else "."))
+    if base is object and not isinstance(x, Enum) and kind.__flags__ & _OF_PYTHON and not hasattr(
+            x, "__name__"):  # no function, no class
         return (" Its class may be a pytree, whose arrays are traced "
                 "(jax.tree_util.register_dataclass).")
     return ""

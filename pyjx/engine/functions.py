@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import is_internal
-from pyjx.core.value_texts import as_field
+from pyjx.core.value_texts import as_field, as_pytree
 from pyjx.engine.types import TreeDef, Values
 from pyjx.jaxlib_api import pytree
 from pyjx.jaxlib_pytrees import treedef_of
@@ -77,12 +77,10 @@ def raise_bad_result(of: str, tree: TreeDef, outs: Sequence[Any]) -> NoReturn:
     """Say which result of a function is no array; `of` says which function that is."""
     i = next(i for i, x in enumerate(outs) if not is_valid_value(x))
     path = leaf_paths(tree)[i]
-    others = "; the class of another container is made a pytree by jax.tree_util.register_dataclass"
-    if type(outs[i]).__module__.startswith("pyjx."):
-        others = ""
+    others = "" if type(outs[i]).__module__.startswith("pyjx.") else as_pytree(outs[i])
     raise TypeError(f"{of} returned a value of type "
                     f"{type(outs[i])}{f' at output component {path}' if path else ''}, which is "
-                    f"not a valid JAX type. Return arrays, alone or in containers{others}."
+                    f"not a valid JAX type. Return arrays, alone or in containers.{others}"
                     + as_field(path))
 
 

@@ -84,7 +84,8 @@ def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...
                 rest += f" Of booleans take {_OF_BOOLEANS[name]}, or jnp.asarray(x, int)."
             elif aval.dtype in dtypes.floating_dtypes and kind == "integer":
                 rest += " Convert: jnp.asarray(x, int)."
-            elif "floating" in kind and not dtypes.issubdtype(aval.dtype, np.inexact):
+            elif "floating" in kind and not (dtypes.issubdtype(aval.dtype, np.inexact)
+                                             or dtypes.is_extended(aval.dtype)):
                 rest += " Convert: jnp.asarray(x, float)."
             if "signedinteger" in kind and aval.dtype in _NARROW:
                 rest = "Those of fewer than 8 bits are for storage and basic arithmetic; cast them."

@@ -326,8 +326,8 @@ def _promoted(name: str, promote: Callable[..., list[Any]], args: tuple[Any, ...
     except (TypeError, ValueError):
         found = [get_aval(x).dtype for x in values]
         if any(map(dtypes.is_extended, found)):  # keys have no common dtype with numbers
-            raise TypeError(f"{name} does not accept dtypes {', '.join(map(dtypes.name, found))}. "
-                            "Other keys of a key: jax.random.fold_in(key, number).") from None
+            raise TypeError(f"{name} does not accept dtypes "
+                            f"{', '.join(map(dtypes.name, found))}.") from None
         raise
     return promote_shapes(name, *values)
 

@@ -214,7 +214,7 @@ def test_other_calls_of_a_class_lack_no_object():
 
 
 @pytest.mark.parametrize(("call", "words"), [
-    (lambda: PAIR.at[0].plus(1), "'plus'. It has add, apply, "),
+    (lambda: PAIR.at[0].nothing(1), "'nothing'. It has add, apply, "),
     (lambda: PAIR.at[0].multipy(1), "Did you mean: 'multiply'?"),
     (lambda: jax.make_jaxpr(jnp.sin)(1.0)(2.0), "Use jax.extend.core.jaxpr_as_fun(x)(...)."),
     (lambda: SINE.lower(1.0)(2.0), "'Lowered' object is not callable. Use x.compile()(...)."),

@@ -1,0 +1,182 @@
+"""That a cure in a message is one for the value that came: what it names can be done with that."""
+
+import collections
+import enum
+import re
+import types
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax, random
+from pyjx.core import advice
+
+V = jnp.arange(3.0)
+PAIRS = [(0.5, jnp.ones(2)), (0.5, jnp.zeros(2))]
+KEYS = random.split(random.key(0))
+RECORDS = np.array([(1, 2.0), (3, 4.0)], dtype=[("a", int), ("b", float)])
+
+
+def told(call, *args):
+    """The message, as a program that ends with the error shows it."""
+    with pytest.raises((AttributeError, NotImplementedError, TypeError, ValueError)) as caught:
+        call(*args)
+    advice.complete(caught.value)
+    return str(caught.value)
+
+
+def meant(text, pattern, **known):
+    """What the code in a message gives."""
+    return eval(re.search(pattern, text)[1], {"jax": jax, "jnp": jnp, "lax": lax, **known})
+
+
+# -- keys, and Python's functions ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", [
+    lambda: KEYS[0] + KEYS[1], lambda: -KEYS[0], lambda: KEYS[0] > KEYS[1], lambda: KEYS[0] ^ KEYS,
+    lambda: jnp.maximum(*KEYS), lambda: lax.add(*KEYS), lambda: abs(KEYS[0]), lambda: KEYS[0] * 2,
+    lambda: jnp.sin(KEYS), lambda: jnp.sum(KEYS), lambda: jnp.sort(KEYS), lambda: float(KEYS[0]),
+    lambda: jnp.dot(*KEYS), lambda: jax.jit(lambda k: k + k)(KEYS), lambda: KEYS[0] + V,
+    lambda: jnp.asarray(KEYS[0], float)])
+def test_keys_are_not_told_to_be_converted_to_numbers(call):
+    text = told(call)
+    assert "Convert:" not in text and text.count("Keys hold no numbers: jax.random.key_data(") == 1
+    for other in re.findall(r"jax\.random\.\w+\(.*?\)", text):
+        eval(other, {"jax": jax, "key": KEYS[0], "number": 1})
+
+
+def traced_max(a, b):
+    return max((a, 1), (b, 2))
+
+
+def of_python(function):
+    return lambda x: function(x)
+
+
+BY_KEY = "compare what tells them apart, with key=lambda t: t[0]"
+
+
+@pytest.mark.parametrize(("call", "cure"), [
+    (lambda: max(PAIRS), BY_KEY), (lambda: min(*PAIRS), BY_KEY), (lambda: sorted(PAIRS), BY_KEY),
+    (lambda: sorted(zip([1, 1], [V, V + 1], strict=True)), BY_KEY),
+    (lambda: jax.jit(lambda x: max((1, x), (1, 2 * x)))(1.0), BY_KEY),
+    (lambda: jax.jit(traced_max)(1.0, 2.0), "argmax(jnp.asarray([t[0] for t in xs])) tells"),
+    (lambda: jax.jit(lambda x, y: sorted([(x, 1), (y, 2)]))(1.0, 2.0), "i = jnp.argsort("),
+    (lambda: max(V, V), "use jnp.maximum(x, y)"), (lambda: max([V, V]), "jnp.max(jnp.asarray("),
+    (lambda: jax.jit(lambda x, y: min([x, y]))(1.0, 2.0), "use jnp.min(jnp.asarray(xs))."),
+    (lambda: jax.jit(lambda x, y: any([x, y]))(1.0, 2.0), "use jnp.any(jnp.asarray(xs))."),
+    (lambda: jax.jit(lambda x: all(y > 0 for y in (x, x)))(1.0), "jnp.all(jnp.asarray(list(xs)))"),
+    (lambda: jax.jit(lambda x: sorted(x))(V), "use jnp.sort(x)."),
+])
+def test_functions_of_python_are_told_by_what_they_were_given(call, cure):
+    text = told(call)
+    assert cure in text
+    assert "argmax" not in text or "traced" in text
+
+
+def test_a_list_that_sorts_itself_is_told_as_sorted_is():
+    pairs = [*PAIRS]
+    assert f"of tuples with arrays {BY_KEY}." in told(lambda: pairs.sort())
+    pairs.sort(key=lambda t: t[0])
+
+
+def test_these_cures_of_tuples_can_be_taken():
+    text = told(jax.jit(traced_max), 1.0, 2.0)
+
+    def chosen(*xs):
+        i = meant(text, r"i = (.*?\]\)\))", xs=xs)
+        stacked = meant(text, r" xs = (.*?): index", xs=xs)
+        return meant(text, r"index these, (.*?)\.\n", i=i, xs=stacked)
+    assert jax.jit(lambda a, b: chosen((a, 1), (b, 2)))(1.0, 2.0) == (2.0, 2)
+    assert max(PAIRS, key=lambda t: t[0]) is PAIRS[0]
+    xs = [V[0], 3.0, V[1]]
+    assert jnp.max(jnp.asarray(xs)) == 3.0
+
+
+# -- methods, positions, classes and dtypes --------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "other"), [
+    ("minus", "subtract"), ("substract", "subtract"), ("plus", "add"), ("increment", "add"),
+    ("times", "multiply"), ("mult", "multiply"), ("truediv", "divide"), ("pow", "power"),
+    ("minimum", "min"), ("update", "set"), ("assign", "set"), ("multipy", "multiply"),
+    ("index_add", "add")])
+def test_an_update_is_suggested_by_what_it_means(name, other):
+    assert told(lambda: getattr(V.at[0], name)(1)).endswith(f"Did you mean: '{other}'?")
+
+
+@pytest.mark.parametrize(("call", "position", "name"), [
+    (lambda: jax.tree.map(jnp.sin, {"a": "x"}), 0, "tree['a']"),
+    (lambda: jax.tree.map(jnp.add, {"a": "x"}, {"a": 1}), 0, "tree['a']"),
+    (lambda: jax.tree.map(jnp.add, [1], ["x"]), 1, "rest[0][0]"),
+    (lambda: jnp.stack([V, "x"]), 1, "arrays[1]")])
+def test_a_position_is_that_of_the_function_that_is_named(call, position, name):
+    assert f"at position {position}. That is the argument {name}" in told(call)
+
+
+class Own(dict):
+    pass
+
+
+class Several(list):
+    pass
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Model:
+    pass
+
+
+NODE = "made one by jax.tree_util.register_pytree_node."
+
+
+@pytest.mark.parametrize(("value", "cure"), [
+    (Own(a=1.0), f"Of arrays dict(x) is a pytree; Own itself is {NODE}"),
+    (Several([1.0]), f"Of arrays list(x) is a pytree; Several itself is {NODE}"),
+    (types.MappingProxyType({"a": 1.0}), "Of arrays dict(x) is a pytree."),
+    ({1.0}, "Of arrays list(x) is a pytree."), ({"a": V}.values(), " list(x) is a pytree."),
+    (map(abs, [1.0]), "list(x) is a pytree."), (collections.deque([1.0]), "list(x) is a pytree."),
+    (Color.RED, ""), ("text", ""), (Model(), "(jax.tree_util.register_dataclass)."),
+])
+@pytest.mark.filterwarnings("ignore:Python iterable")
+def test_what_a_value_is_made_a_pytree_by_is_what_takes_its_class(value, cure):
+    for call in (lambda: jax.jit(lambda x: x)(value), lambda: jax.jit(lambda: value)()):
+        text = told(call)
+        assert text.endswith(cure)
+        assert ("register_dataclass" in text) == (type(value) is Model)
+    if made := re.search(r"(dict|list)\(x\)", cure):
+        jax.jit(lambda x: x)(eval(made[0], {"x": value}))
+    if NODE in cure:
+        jax.tree_util.register_pytree_node(
+            type("Kind", (type(value),), {}), lambda x: ((*x,), None), lambda _, children: children)
+
+
+@pytest.mark.filterwarnings("ignore:Python iterable")
+def test_a_generator_is_told_to_be_a_list():
+    assert told(jax.jit(lambda x: (y for y in [x])), 1.0).endswith("list(x) is a pytree.")
+
+
+@pytest.mark.parametrize(("given", "told_as_shape"), [
+    ("int33", False), ("flot32", False), (3, True), ((2, 2), True), (2.5, False)])
+def test_a_shape_is_not_what_has_no_sizes(given, told_as_shape):
+    assert ("A shape is for" in told(lambda: V.view(given))) == told_as_shape
+
+
+@pytest.mark.parametrize("call", [jnp.array, jnp.sin, jax.device_put, jax.jit(lambda x: x)])
+@pytest.mark.parametrize(("value", "dtypes"), [
+    (RECORDS, ["int", "float"]), (RECORDS[["a"]], ["int"]), (RECORDS[0], ["int", "float"]),
+    (np.zeros(2, "V4"), ["uint8"])])
+def test_records_have_fields_of_numbers(call, value, dtypes):
+    text = told(call, value)
+    assert "np.unique" not in text
+    assert str(jnp.array(meant(text, r"numbers: (x[\[.].*?[\])])", x=value)).dtype).startswith(
+        dtypes[0])
+    assert ("all in a tree" in text) == (len(dtypes) > 1)
+    if tree := re.search(r"in a tree: ({.*?})", text):
+        assert set(jax.device_put(eval(tree[1], {"x": value}))) == {"a", "b"}
