@@ -13,6 +13,8 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.engine.functions import source_of, tree_text
 from pyjx.transforms.arguments import wraps
 from pyjx.transforms.grad import value_and_grad
 
@@ -355,10 +357,21 @@ def minimize(fun: Callable[..., Any], x0: ArrayLike, args: tuple[Any, ...] = (),
         if option not in known:
             raise TypeError(f"minimize: got an unexpected keyword argument {option!r} in options; "
                             f"those of {method} are {', '.join(known)}.")
-    given_args = wraps(fun, lambda x: fun(x, *args))
+    given_args = wraps(fun, lambda x: _scalar(fun, fun(x, *args)))
     if not jnp.iscomplexobj(x0):
         return run(given_args, x0, **given)
     return _over_complex(run, given_args, x0, given)
+
+
+def _scalar(fun: Callable[..., Any], value: Any) -> Any:
+    """The value of a function that is minimized, which is a scalar."""
+    if not is_valid_value(value) or get_aval(value).shape:
+        cure = "return it alone, and compute what else there is of result.x"
+        if is_valid_value(value):
+            cure = "reduce it, as by jnp.sum"
+        raise TypeError(f"minimize: fun must return a scalar, but got {tree_text(value)}; {cure}. "
+                        f"The function is {source_of(fun)}.")
+    return value
 
 
 def _over_complex(run: Callable[..., OptimizeResults], fun: Callable[..., Any], x0: Array,

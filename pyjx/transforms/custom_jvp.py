@@ -334,7 +334,7 @@ class _FlatJvp:
                 f"Custom JVP rule {self.__name__} for function {fun.__name__} must produce primal "
                 "and tangent outputs with equal container (pytree) structures, but got "
                 + two_structures("{} and {} respectively", tree, tangent_tree) +
-                f". {self._call()}")
+                f". {self.told_call()}")
         if fun.out_tree is None:
             fun.out_tree = tree
         elif fun.out_tree != tree:
@@ -345,9 +345,12 @@ class _FlatJvp:
                 raise_bad_result(f"the rule {source_of(self.jvp)} of custom_jvp", tree, found)
         return outs, [self._checked(x, t) for x, t in zip(outs, out_tangents, strict=True)]
 
-    def _call(self) -> str:
+    def told_call(self) -> str:
+        """How the rule is called, for messages."""
+        unpacked = {1: "(x,), (t,)", 2: "(x, y), (tx, ty)"}.get(len(self.fun.in_tree.children()))
+        said = f", as in {unpacked} = primals, tangents" if unpacked else ""
         return (f"The rule is {source_of(self.jvp)}. It is called as rule(primals, tangents), with "
-                f"a tuple of one for each argument of {self.fun.__name__}.")
+                f"a tuple of one for each argument of {self.fun.__name__}{said}.")
 
     def _checked(self, primal: Any, tangent: Any) -> Any:
         aval = get_aval(primal)
@@ -384,7 +387,7 @@ class _FlatJvp:
             f"value to the output of the custom_jvp-decorated function {name}, {what}), but "
             f"instead the JVP rule output's first element had {rule_had}:\n    {texts[0]}\nwhile "
             f"the custom_jvp-decorated function {name} had {fun_had}:\n    {texts[1]}\n"
-            f"{self._call()}")
+            f"{self.told_call()}")
 
 
 def _constant(tree: Any) -> Any:

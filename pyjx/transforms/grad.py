@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,7 +15,10 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import DTypeLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval, is_ref_type
+from pyjx.core.evaluation import all_eqns
 from pyjx.core.explicit import with_dim
+from pyjx.core.frames import is_internal
+from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.places import UNIFORM
 from pyjx.core.primitive import cast_like
 from pyjx.core.scalars import scalar_of
@@ -31,6 +35,7 @@ from pyjx.engine.types import P, R, TreeDef
 from pyjx.guards import guard
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lazy import deferred
+from pyjx.runtime.abstract import make_jaxpr
 from pyjx.runtime.jit import jit
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import (
@@ -152,7 +157,7 @@ def _value_and_grad(name: str, fun: Callable[..., Any], argnums: int | Sequence[
                                  lambda: _input_names(fun, numbers, args))
         flat = FlatFun(f, in_tree, has_aux, fun)
         outs, program = linearized(flat, leaves, wanted)
-        aval = _scalar_aval(fun, outs, flat.out_tree, holomorphic)
+        aval = _scalar_aval(fun, outs, flat.out_tree, holomorphic, lambda: make_jaxpr(f)(*dynamic))
         with logging():
             cotangents = program.backward([_one(outs[0], aval)])
         gradients = in_tree.unflatten([
@@ -242,12 +247,13 @@ def raise_not_inexact(name: str, dtype: DTypeLike, which: str = "") -> NoReturn:
 
 
 def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef,
-                 holomorphic: bool) -> ShapedArray:
-    """The aval of the output of a function that `grad` may differentiate."""
+                 holomorphic: bool, traced: Callable[[], ClosedJaxpr]) -> ShapedArray:
+    """The aval of the output of a function that `grad` may differentiate; `traced` is the function
+    itself, for errors."""
     if out_tree.num_nodes != 1 or len(outs) != 1:
         out = shortened_text(in_short(out_tree.unflatten(outs)), 300)
         raise TypeError(f"Gradient only defined for scalar-output functions. Output was {out}."
-                        f"{_of(fun, _cure(out_tree))}")
+                        f"{_rule_at_fault(traced) or _of(fun, _cure(out_tree))}")
     aval = get_aval(outs[0])
     if aval.shape:
         cure = "reduce the output to a scalar with output.sum()"
@@ -272,6 +278,18 @@ def _of(fun: Callable[..., Any], cure: str = "") -> str:
         return f"{cure} The function is {''.join(of_transformation(fun))}."
     return (f" That is what {source_of(rule)} gave beside residuals, a rule of {source_of(fun)}: "
             "it must be the output of the function.")
+
+
+def _rule_at_fault(traced: Callable[[], ClosedJaxpr]) -> str:
+    """Which rule of custom_jvp gave no scalar, where the function itself returns one."""
+    with suppress(Exception):  # of the user's function
+        closed = traced()
+        if [x.shape for x in closed.out_avals] == [()]:
+            rules = [eqn.params.get("jvp_jaxpr_fun") for eqn in all_eqns(closed)]
+            rule = next(x for x in rules if hasattr(x, "jvp") and not is_internal(
+                x.jvp.__code__.co_filename))
+            return f" The function itself returns a scalar, a rule did not. {rule.told_call()}"
+    return ""
 
 
 def _cure(out_tree: TreeDef) -> str:

@@ -14,6 +14,7 @@ import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core import advice
 from pyjx.experimental import checkify, io_callback, pallas
+from pyjx.scipy.optimize import minimize
 
 V = jnp.arange(3.0)
 
@@ -62,7 +63,14 @@ def told(call):
     (lambda: lax.while_loop(lambda x: x < 3, lambda x: x + 1, V), "Take jnp.any or jnp.all of it"),
     (lambda: lax.while_loop(lambda x: x + 1, lambda x: x < 3, 0),
      "condition: while_loop(cond_fun, body_fun, init_val)."),
+    (lambda: lax.while_loop(lambda x: {"n": x["n"] + 1}, lambda x: x["n"] < 3, {"n": 0}),
+     "condition: while_loop(cond_fun, body_fun, init_val)."),
     (lambda: lax.while_loop(lambda x: x[0], lambda x: x, (3, 1)), "compare, as in x != 0."),
+    (lambda: lax.while_loop(lambda n: n & 1, lambda n: n >> 1, 7), "compare, as in x != 0."),
+    (lambda: minimize(lambda x: (x.sum(), x), V, method="BFGS"), "must return a scalar, but got "
+     "(float32[], float32[3]); return it alone, and compute what else there is of result.x."),
+    (lambda: minimize(lambda x: x, V, method="BFGS"), "a scalar, but got float32[3]; reduce it, "
+     "as by jnp.sum. The function is <lambda> at "),
 ])
 def test_what_is_no_function_is_told_the_order_or_what_serves(call, cure):
     assert cure in told(call)
@@ -81,6 +89,15 @@ def with_rules(fwd, bwd, of=lambda act, x: act(x), **options):
     f = jax.custom_vjp(of, **options)
     f.defvjp(fwd, bwd)
     return lambda: jax.grad(f, argnums=1)(jnp.sin, 1.0)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, lambda f: lambda x: f(x), jax.checkpoint])
+def test_rules_that_take_tuples_for_arrays(transform):
+    f = jax.custom_jvp(lambda x: x * 2)
+    f.defjvp(lambda x, t: (x * 2, t * 2))
+    said = told(lambda: jax.grad(transform(f))(1.0))
+    assert "as in (x,), (t,) = primals, tangents." in said and "has_aux" not in said
+    assert "has_aux=True" in told(lambda: jax.grad(lambda x: (jax.nn.relu(x), x))(1.0))
 
 
 def by_path(path, x):
