@@ -324,8 +324,9 @@ def _check_together(options: Any) -> None:
     kinds = [o.kind for o in options.emit]
     if (options.expect or options.diff) and len(kinds) > 1:
         raise UsageError("--expect and --diff compare one kind; name it by --emit.")
-    if options.diff and tables.NAMED[kinds[0]].binary:
-        raise UsageError(f"--diff compares texts; {kinds[0]} is none.")
+    if options.diff and (tables.NAMED[kinds[0]].binary or kinds[0] == "html"):
+        raise UsageError(f"--diff compares texts; {kinds[0]} is none. --emit stablehlo or hlo-opt "
+                         "is one.")
     if options.open and "html" not in kinds:
         raise UsageError("--open shows the page; --emit html makes it.")
     if (options.in_shardings or options.out_shardings) and not options.mesh:

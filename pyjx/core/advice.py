@@ -23,6 +23,7 @@ from pyjx.core.call_code import (
     attribute,
     callee,
     leaves_given,
+    method_called,
     path_of,
     value_called,
 )
@@ -113,6 +114,7 @@ _CALLS = {
     "tree_map": "f(*leaves) and is_leaf(node)",
     **dict.fromkeys(["tree_flatten", "tree_leaves", "tree_structure"], "is_leaf(node)"),
     "custom_linear_solve": "matvec(x) and solve(matvec, b)", "tree_map_with_path": "f(path, leaf)",
+    "odeint": "func(y, t, *args)",
     "jvp": "fun(*primals) by jvp(fun, primals, tangents)",
     **{name: f"fun(*{args}) by {name}(fun, *{args})" for name, args in (
         ("eval_shape", "args"), ("linearize", "primals"), ("vjp", "primals"))},
@@ -195,6 +197,7 @@ def note_leaf(exc: Exception) -> None:
 def note_body(exc: Exception) -> None:
     """Tell what a function of the user's that the library calls, such as the body of a loop, in
     which an error arose, was given as which argument."""
+    _note_unflatten(exc)
     calls, body, _ = _passed_by(exc)
     by, frame = next(iter(calls.items()), ("", None))
     unpacked = type(exc) is ValueError and " to unpack" in str(exc)
@@ -229,6 +232,27 @@ def note_body(exc: Exception) -> None:
         say(exc, _OF_VALUE.sub("", str(exc)))
     if note + cure not in getattr(exc, "__notes__", ()):
         exc.add_note(note + cure)
+
+
+def _note_unflatten(exc: Exception) -> None:
+    """Tell what a function that makes an object of a pytree's class was given as which argument."""
+    *_, by, last = [None, *tracebacks_of(exc)]
+    code, known = last.tb_frame.f_code, last.tb_frame.f_locals
+    names = code.co_varnames[:code.co_argcount]
+    if by is None or len(names) < 2 or is_internal(code.co_filename) or not (
+            is_internal(by.tb_frame.f_code.co_filename) and "unflatten" in (
+                method_called(by.tb_frame, by.tb_lasti),
+                value_called(by.tb_frame, by.tb_lasti)[0])):
+        return
+    *first, aux, children = names
+    given = ", ".join([f"{p}={in_short(known[p])}" for p in (aux, children)])
+    note = f"JAX calls {code.co_name} with (aux, children), here with {given}."
+    if children.startswith("aux") or _is_short_for(aux, "children") or aux in ("leaves", "arrays"):
+        note += " The arguments are exchanged: let it be " + (
+            f"lambda {children}, {aux}: ..." if code.co_name[0] == "<" else
+            f"{code.co_name}({', '.join([*first, children, aux])}).")
+    if note not in getattr(exc, "__notes__", ()):
+        exc.add_note(note)
 
 
 _NOTED = {
@@ -532,10 +556,10 @@ def _as_shape(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
 def _as_sized(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """The size of the function that the user called, where that has one, in the place of another's
     that it is made of."""
-    code = next(tracebacks_of(exc)).tb_frame.f_code
-    sized = code.co_name != found[1] and "size" in code.co_varnames[
-        :code.co_argcount + code.co_kwonlyargcount]
-    return found.string.replace(f"jnp.{found[1]}", f"jnp.{code.co_name}") if sized else None
+    ran = [tb.tb_frame.f_code for tb in tracebacks_of(exc)]
+    sized = [code.co_name for code in ran if is_internal(code.co_filename) and "size" in (
+        code.co_varnames[:code.co_argcount + code.co_kwonlyargcount])]
+    return found.string.replace(f"jnp.{found[1]}", f"jnp.{sized[0]}") if sized else None
 
 
 def _as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
@@ -567,8 +591,15 @@ def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) 
         known = [name for name in dir(value) if name[0] != "_"]
         return f"{'.'.join(names)} is a module, and not callable." + (
             f" It has {', '.join(known)}." if len(known) <= misspelt.FEW else "")
+    axis = " That of an axis is x.shape[i]."
+    if type(owner).__module__.startswith("jaxlib.") and hasattr(owner, "aval"):
+        value = getattr(owner, names[-1], None)  # a property, of an array's
     if hasattr(owner, "aval") and type(value).__name__ == found[1]:
-        return f"{found.string}. Without brackets it is the value: {'.'.join(names)}."
+        return (f"{found.string}. Without brackets it is the value: {'.'.join(names)}."
+                f"{axis * (names[-1] in ('shape', 'size'))}")
+    method = method_called(last.tb_frame, last.tb_lasti)
+    if {"size": "int", "shape": "tuple"}.get(method) == found[1] and misspelt.is_ours(last):
+        return f"{found.string}. Without brackets it is the value: x.{method}.{axis}"
     return found.string + hint(f"pyjx.{found[1]}", "__call__") if misspelt.is_ours(last) else None
 
 

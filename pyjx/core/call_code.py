@@ -456,6 +456,14 @@ def value_called(frame: FrameType, at: int) -> tuple[str, Any]:
     return ".".join(names), None if value is UNKNOWN else value
 
 
+def method_called(frame: FrameType, at: int) -> str:
+    """The name of the attribute that a frame calls at an offset, of whichever value."""
+    starts = [(line, column) for line, _, column, _ in frame.f_code.co_positions()]
+    found = [str(i.argval) for i in _instructions(frame.f_code) if i.offset < at and i.opname in (
+        "LOAD_ATTR", "LOAD_METHOD") and starts[i.offset // 2] == starts[at // 2]]
+    return found[-1] if found else ""
+
+
 def around(tb: TracebackType) -> Iterator[tuple[str, Any]]:
     """The instructions of the expressions and statements that what failed is a part of, each with
     the value that it calls."""

@@ -98,21 +98,29 @@ def _of_flag(exc: Exception, call: Call) -> str | None:
 _NO_FUNCTION = re.compile(r"(?=.*(?:\bcallable|must be a function))(.*?)(?:\.$|\. (?=[A-Za-z])|$)")
 
 
+_OF_FUNCTIONS = re.compile("Callable|Linear")  # annotations; of solvers the latter
+
+
 def _of_function(exc: Exception, text: str | None, call: Call) -> str | None:
     """The message, if it is told, and what to do where something else was given for a function: the
     order of the arguments, if there was one among the others."""
-    own = [p for p in call.given if p[-4:] == "_fun" or "Callable" in str(call.annotations.get(p))]
+    own = [p for p in call.given if p[-4:] == "_fun" or _OF_FUNCTIONS.search(
+        str(call.annotations.get(p)))]
     others = [x for p, value in call.given.items() if p not in own
               for x in (value if type(value) is tuple else (value,))]
     wrong = {p: shortened(x) for p in own if not _is_function(x := call.given[p])}
     found = _NO_FUNCTION.match(text or str(exc))
-    if not wrong or type(exc) is not TypeError or found is None:
+    exchanged = any(map(_is_function, others))
+    if not wrong or type(exc) not in (TypeError, ValueError) or not (found or exchanged):
         return text
-    first, cure = found[1], found.string[found.end():]
-    shown = "".join([f". {p} is {x}" for p, x in wrong.items() if f"got {x}" not in first])
-    if any(map(_is_function, others)):
+    first, cure, shown = (text or str(exc)).removesuffix("."), "", ""
+    if found:
+        first, cure = found[1], found.string[found.end():]
+        shown = "".join([f". {p} is {x}" for p, x in wrong.items() if f"got {x}" not in first])
+    if exchanged:
         order = ["*" * (p.kind is p.VAR_POSITIONAL) + name for name, p in call.parameters.items()
-                 if p.kind is not p.VAR_KEYWORD and (p.default is p.empty or name in call.given)]
+                 if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD) and (
+                     p.default is p.empty or name in call.given)]
         cure = f"The order of the arguments is {call.name}({', '.join(order)})."
     return f"{first}{shown}. {cure or 'Give the function itself, not what it returns.'}"
 

@@ -63,6 +63,8 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
             "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size).")
     if operation == "BINARY_SUBSCR":
         return _chosen(call_code.indexed_at(tb))
+    if operation == "UNARY_NOT" or (operation == "TO_BOOL" and opname[code[at + 2]] == "UNARY_NOT"):
+        return _PYTHONS.format("not", "~x of Booleans, or jnp.logical_not(x)")
     if operation == "CONTAINS_OP":
         return _PYTHONS.format("in", "jnp.any(x == y) or jnp.isin")
     outside = list(call_code.around(tb))

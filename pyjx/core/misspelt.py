@@ -170,8 +170,13 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
     code = last.tb_frame.f_code
     itself = is_internal(code.co_filename) and (
         opname[code.co_code[last.tb_lasti]] != "RAISE_VARARGS")
-    if itself or found.string[:1] != "'" or "Did you mean" in found.string:
-        return None  # the user has not asked for it, or it is told
+    if itself:
+        return None  # the user has not asked for it
+    if "Did you mean" in found.string:
+        exc.name = ""
+        return None
+    if found.string[:1] != "'":
+        return _of_module(exc, found.string)
     kind = type(exc.obj)
     package = "pyjx.Array" if hasattr(exc.obj, "aval") else f"jax.{kind.__name__}" * (
         kind.__module__.startswith(("jaxlib.", "pyjx.")))
@@ -187,6 +192,25 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
         return None
     exc.name = ""
     return f"{found.string}{said}"
+
+
+_OF_MODULE = re.compile(r"^module '((?:pyjx|jax)\b[\w.]*)' has no attribute '(\w+)'$")
+
+
+def _of_module(exc: Any, text: str) -> str | None:
+    """Which name of a module was meant by one that is like it, or begins as it does."""
+    found = _OF_MODULE.match(text)
+    module, name = found.groups() if found else ("", "")
+    own = sys.modules.get(re.sub("^jax", "pyjx", module))  # under the alias, too
+    known = getattr(own, "__all__", ())
+    words = sorted(name.split("_"))
+    close = [x for x in known if sorted(x.split("_")) == words] or (
+        difflib.get_close_matches(name, known, 1, 0.75)) or sorted(
+        [x for x in known if len(name) > 2 and x.startswith(name)], key=len)
+    if not close:
+        return None
+    exc.name = ""
+    return f"{text}. Did you mean '{close[0]}'?"
 
 
 FEW = 16  # names that are all told

@@ -216,7 +216,7 @@ def _checked(func: Callable[..., Any], y0: PyTree) -> Callable[..., Any]:
         given = [jnp.shape(x) for x in tree_leaves(out)]
         if given != wanted and sum(map(math.prod, given)) != sum(map(math.prod, wanted)):
             raise TypeError("odeint: func must return arrays like those of y0, of the shapes "
-                            f"{wanted}; got {given}.")
+                            f"{wanted}; got {given}. It is called as func(y, t, *args).")
         return out
 
     return checked

@@ -53,7 +53,8 @@ def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
             got = ", ".join([dtypes.name(a.dtype) for a in avals])
             promoting = _PROMOTING.get(name)
             tip = (f" (Tip: jnp.{promoting} is a similar function that does automatic type "
-                   "promotion on inputs).") if promoting else ""
+                   "promotion on inputs).") if promoting else (
+                   " Give one the dtype of the other, as in x.astype(y.dtype).")
             raise TypeError(
                 f"lax.{name} requires arguments to have the same dtypes, got {got}.{tip}")
 

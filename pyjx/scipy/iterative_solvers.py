@@ -106,7 +106,7 @@ def _as_weak_as(x: PyTree, b: PyTree) -> Any:
 
 
 def _length(b: PyTree) -> Any:
-    return sum(jnp.size(x) for x in tree_leaves(b))
+    return sum(jnp.asarray(x).size for x in tree_leaves(b))
 
 
 # -- conjugate gradients ---------------------------------------------------------------------------

@@ -586,6 +586,39 @@ def test_wrong_usage_is_status_2(run, model, argv, message):
     assert err.startswith("emit-hlo: ")
 
 
+@pytest.mark.parametrize("option", ["--run", "--check=eager", "--find=nan", "--reduce=crash"])
+def test_programs_in_files_are_not_run(run, tmp_path, option):
+    path = f"{tmp_path}/kept.mlir"
+    assert run("-c", "lambda x: x + 1", "f32[2]", "-o", path)[0] == 0
+    status, out, err = run(path, option)
+    assert (status, out) == (2, "") and (
+        f"a program, not a function: {option.partition('=')[0]} is for functions. Name the one that"
+        in err)
+
+
+def test_differences_of_one_line_and_of_pages(run, tmp_path):
+    kept, page = f"{tmp_path}/kept.mlir", f"{tmp_path}/kept.html"
+    program = ("-c", "lambda x: x + 1", "f32[2]")
+    assert run(*program, "-o", kept)[0] == run(*program, "--emit=html", "-o", page)[0] == 0
+    other = ("-c", "lambda x: x + 2", "f32[2]")
+    assert "emit-hlo: 1 line differs from 1\n" in run(*other, "--diff", kept)[2]
+    status, out, err = run(*other, "--emit", "html", "--diff", kept)
+    assert (status, out) == (2, "") and "compares texts; html is none. --emit stablehlo or" in err
+    status, out, err = run(*other, "--emit", "html", "--expect", page)
+    assert (status, out) == (1, "") and "kept.html differs: " in err
+
+
+@pytest.mark.parametrize(("code", "meant"), [
+    ("lambda x: jnp.sine(x)", "sin"), ("jnp.sine", "sin"), ("lambda x: jax.hess(x)", "hessian"),
+    ("lambda x: x.summ()", "sum"),
+    ("lambda x: jnp.sum(x, axs=0)", "axis"),
+])
+def test_errors_of_programs_say_what_is_meant(run, code, meant):
+    status, out, err = run("-c", code, "f32[3]")
+    assert (status, out) == (3, "")
+    assert re.findall("Did you mean:? '(.*?)'", err) == [meant]
+
+
 @pytest.mark.parametrize(("argv", "message"), [
     (("MODEL:loss", "f32[4,3]", "f32[2,5]"), "return jnp.sum(jnp.tanh(x @ w)"),
     (("MODEL:loss", "f32[4,3]", "f32[2,5]"), "for (f32[4,3], f32[2,5])"),

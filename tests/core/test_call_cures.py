@@ -14,7 +14,9 @@ import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core import advice
 from pyjx.experimental import checkify, io_callback, pallas
+from pyjx.experimental.ode import odeint
 from pyjx.scipy.optimize import minimize
+from pyjx.scipy.sparse import linalg
 
 V = jnp.arange(3.0)
 
@@ -69,6 +71,15 @@ def told(call):
     (lambda: lax.while_loop(lambda n: n & 1, lambda n: n >> 1, 7), "compare, as in x != 0."),
     (lambda: minimize(lambda x: (x.sum(), x), V, method="BFGS"), "must return a scalar, but got "
      "(float32[], float32[3]); return it alone, and compute what else there is of result.x."),
+    (lambda: jnp.apply_along_axis(V, jnp.sum, 0), "The order of the arguments is "
+     "apply_along_axis(func1d, axis, arr, *args)."),
+    (lambda: jnp.fromfunction((3,), lambda i: i), "arguments is fromfunction(function, shape)."),
+    (lambda: minimize(V, lambda x: x.sum(), method="BFGS"), "arguments is minimize(fun, x0)."),
+    (lambda: odeint(V, lambda y, t: y, V), "order of the arguments is odeint(func, y0, t, *args)."),
+    (lambda: odeint(lambda t, y: y, V, V[:2]), "got [()]. It is called as func(y, t, *args)."),
+    (lambda: odeint(lambda y: y, V, V[:2]), "It is called as func(y, t, *args)."),
+    *[(functools.partial(solve, V, lambda x: x), f"arguments is {solve.__name__}(A, b).")
+      for solve in (linalg.cg, linalg.gmres, linalg.bicgstab)],
     (lambda: minimize(lambda x: x, V, method="BFGS"), "a scalar, but got float32[3]; reduce it, "
      "as by jnp.sum. The function is <lambda> at "),
 ])
@@ -98,6 +109,41 @@ def test_rules_that_take_tuples_for_arrays(transform):
     said = told(lambda: jax.grad(transform(f))(1.0))
     assert "as in (x,), (t,) = primals, tangents." in said and "has_aux" not in said
     assert "has_aux=True" in told(lambda: jax.grad(lambda x: (jax.nn.relu(x), x))(1.0))
+
+
+class Pair:
+    def __init__(self, x, n):
+        self.x, self.n = x, n
+
+
+jax.tree_util.register_pytree_node(
+    Pair, lambda pair: ((pair.x,), pair.n), lambda xs, aux: Pair(*xs, aux))
+
+
+@jax.tree_util.register_pytree_node_class
+class Third(Pair):
+    def tree_flatten(self):
+        return (self.x,), self.n
+
+    @classmethod
+    def tree_unflatten(cls, children, other):
+        return cls(*children, other)
+
+
+def unflatten_all(x, n):
+    return x[n.first]
+
+
+@pytest.mark.parametrize("call", [
+    lambda f, x: jax.tree.map(f, x), lambda f, x: jax.jit(f)(x), lambda f, x: jax.vmap(f)(x),
+    lambda f, x: jax.grad(f)(x), lambda f, x: jax.tree.unflatten(jax.tree.structure(x), [f]),
+])
+def test_exchanged_arguments_of_what_unflattens(call):
+    assert "with (aux, children), here with xs=3, aux=(" in told(lambda: call(abs, Pair(V, 3)))
+    assert "exchanged: let it be lambda aux, xs: ..." in told(lambda: call(abs, Pair(V, 3)))
+    assert "exchanged: let it be tree_unflatten(cls, other, children)." in told(
+        lambda: call(abs, Third(V, 3)))
+    assert "(aux, children)" not in told(lambda: jax.jit(unflatten_all)(V, 3))
 
 
 def by_path(path, x):
@@ -175,6 +221,20 @@ def test_no_cure_is_that_of_another_value():
     (lambda: functools.partial(jax.jit, static_argname="n"), None),
     (lambda: lax.while_loop(cond=abs, body_fun=abs, init_val=0), "Did you mean 'cond_fun'?"),
     (lambda: jax.vmap(abs, axis=0), "Did you mean 'in_axes'?"),
+    (lambda: V.size(0), "it is the value: V.size. That of an axis is x.shape[i]."),
+    (lambda: jnp.ones((4, 3)).size(0), "it is the value: x.size. That of an axis is x.shape[i]."),
+    (lambda: jnp.ones((4, 3)).shape(0), "is the value: x.shape. That of an axis is x.shape[i]."),
+    (lambda: jnp.sine, "has no attribute 'sine'. Did you mean 'sin'?"),
+    (lambda: jax.hess, "has no attribute 'hess'. Did you mean 'hessian'?"),
+    (lambda: jax.jvps, "has no attribute 'jvps'. Did you mean 'jvp'?"),
+    (lambda: lax.dynamic_slice_update, "Did you mean 'dynamic_update_slice'?"),
+    (lambda: jax.gradient, ". Use jax.grad; of differences between elements jax.numpy.gradient."),
+    (lambda: jax.scipy.stats.norm.rvs, "no attribute 'rvs'. Use jax.random.normal(key, shape)."),
+    (lambda: lax.dynamic_update_slice(V, V.astype(int), (0,)), "as in x.astype(y.dtype)."),
+    (lambda: lax.pad(V, 0, [(1, 1, 0)]), "padding_value that of operand, as in y.astype(x.dtype)."),
+    (lambda: jax.jit(lambda x: not x)(True), "use ~x of Booleans, or jnp.logical_not(x)."),
+    *[(functools.partial(jax.jit(f), V), f"The size argument of jnp.{f.__name__} must")
+      for f in (jnp.argwhere, jnp.flatnonzero)],
     (lambda: jax.custom_vjp(abs, nondiff_argnum=0), "custom_vjp() got an unexpected keyword "
      "argument 'nondiff_argnum'. Did you mean 'nondiff_argnums'?"),
     (lambda: jnp.vmap, "Use jax.vmap."), (lambda: lax.jit, "Use jax.jit."),
@@ -369,3 +429,12 @@ def test_no_property_of_the_users_runs_again_for_a_message():
     assert ran == [1]
     assert "given to held.plain as n, whose static" in told(lambda: held.plain(1.0, n=[1]))
     assert "not callable" in told(lambda: held.size()) and ran == [1, 2]
+
+
+def test_one_thing_is_meant():
+    for call in (lambda: jax.config.enable_x64, lambda: jnp.sine, lambda: jax.hess):
+        with pytest.raises(AttributeError) as caught:
+            call()
+        advice.complete(caught.value)
+        shown = traceback.format_exception_only(caught.value)
+        assert "".join(shown).count("Did you mean") == 1

@@ -196,10 +196,12 @@ def _program_in_file(options: Options) -> Program:
     given = [name for name, used in (
         ("arguments", options.specs), ("transformations", options.transforms),
         ("--static", options.static), ("--donate", options.donate), ("--mesh", options.mesh),
-        ("--passes", options.passes)) if used]
+        ("--passes", options.passes), ("--run", options.run), ("--check", options.check),
+        ("--find", options.find), ("--reduce", options.reduce)) if used]
     if given:
-        raise UsageError(f"{options.target} holds a program, not a function: {given[0]} are for "
-                         "functions.")
+        verb = "is" if given[0].startswith("--") else "are"
+        raise UsageError(f"{options.target} holds a program, not a function: {given[0]} {verb} for "
+                         "functions. Name the one that the program was made of.")
     content = targets.read_program(options.target)
     name = "program" if options.target == "-" else os.path.basename(options.target).split(".")[0]
     try:

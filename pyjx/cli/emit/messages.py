@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Iterator
 from types import TracebackType
 
-from pyjx.core import frames
+from pyjx.core import advice, frames
 
 LINES = 24  # of a message
 _STDLIB = os.path.dirname(os.__file__) + os.sep
@@ -89,7 +89,7 @@ def pointing(line: str, column: int) -> str:
 
 def described(error: BaseException, doing: str) -> str:
     """An error of the user's program, with the line of it where it arose."""
-    text = _short(str(error)).strip()
+    text = _short(told(error)).strip()
     kind = type(error).__name__
     lines = [f"{kind} while {doing}: {text}" if text else f"{kind} while {doing}"]
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
@@ -104,6 +104,14 @@ def described(error: BaseException, doing: str) -> str:
         if not note.startswith(("-----", "Frames inside the library")):
             lines.append(_short(note, 4))
     return "\n".join(lines)
+
+
+def told(error: BaseException) -> str:
+    """The message of an error, with what pyjx or Python says at the end of a program."""
+    if isinstance(error, Exception):
+        with contextlib.suppress(Exception):  # of a class of the user's
+            advice.complete(error)
+    return str(traceback.TracebackException.from_exception(error))
 
 
 def _short(text: str, most: int = LINES) -> str:

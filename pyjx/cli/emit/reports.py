@@ -133,9 +133,7 @@ _UNTOLD = 7  # the exit status where nothing can be told
 
 
 def _run(options: Options, program: Program) -> int:
-    if not isinstance(program, TracedProgram):
-        raise UnsupportedError("--run, --check and --find are for functions; a file has no "
-                               "arguments")
+    assert isinstance(program, TracedProgram)
     program.check_static("what is run")
     if not program.platform.is_here:
         raise UnavailableError(f"no {program.platform.name} device is here to run on; without "
@@ -181,8 +179,7 @@ def _values(program: TracedProgram) -> list[Any]:
 
 
 def _reduce(options: Options, program: Program) -> int:
-    if not isinstance(program, TracedProgram):
-        raise UnsupportedError("--reduce is for functions; a file has no arguments")
+    assert isinstance(program, TracedProgram)
     program.check_static("what is run")
     closed, values, _ = straight.repeatable(program.jaxpr, _values(program))
     command = None if options.reduce == "crash" else options.reduce
@@ -264,8 +261,9 @@ def expect(options: Options, made: str | bytes) -> int:
         return DIFFERS
     if kept == content:
         return 0
-    if isinstance(made, bytes):
-        say(f"{path} differs: {len(kept)} bytes are expected, there are {len(made)}", options.quiet)
+    if isinstance(made, bytes) or options.emit[0].kind == "html":
+        say(f"{path} differs: {len(kept)} bytes are expected, there are {len(content)}",
+            options.quiet)
         return DIFFERS
     found = diff(kept.decode(errors="replace"), made, (path, "now"))
     if not found:  # names or places alone
@@ -302,8 +300,8 @@ def _show(options: Options, found: Any, message: str) -> int:
     if writing.is_colored(options.color, sys.stdout) and options.output in (None, "-"):
         text = writing.colored(text, writing.DIFF)
     writing.write(text, options.output)
-    say(f"{found.removed} lines differ from {found.added}" + (f": {message}" if message else ""),
-        options.quiet)
+    lines = "1 line differs" if found.removed == 1 else f"{found.removed} lines differ"
+    say(f"{lines} from {found.added}" + (f": {message}" if message else ""), options.quiet)
     return DIFFERS
 
 

@@ -20,7 +20,7 @@ import pyjx
 from emit_hlo.arguments import instead_of
 from emit_hlo.tables import PROGRAM_SUFFIXES
 from pyjx import not_yet
-from pyjx.cli.emit.messages import IMPORT, CommandError, described, pointing
+from pyjx.cli.emit.messages import IMPORT, CommandError, described, pointing, told
 from pyjx.core import dtypes
 from pyjx.core.array_type import DTypeLike
 from pyjx.core.records import Record
@@ -431,7 +431,7 @@ def evaluate(code: str) -> Any:
         return eval(compiled, names)
     except Exception as error:
         cure = ". -c takes a function, such as 'lambda x: x + 1'" * isinstance(error, NameError)
-        raise CommandError(f"-c {code!r}: {type(error).__name__}: {error}{cure}", IMPORT
+        raise CommandError(f"-c {code!r}: {type(error).__name__}: {told(error)}{cure}", IMPORT
                            ) from error
 
 
