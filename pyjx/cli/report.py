@@ -282,8 +282,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                              "by default it goes to the standard error")
     options, program = programs.parted(parser, arguments)
     file = None if options.file is None else options.file.absolute()  # the program may move on
-    if file is not None and (file.is_dir() or not file.parent.is_dir()):
-        parser.error(f"-o {options.file}: that is a folder, or in none")
+    if file is not None and file.is_dir():
+        parser.error(f"-o {options.file}: that is a folder; name a file")
+    if file is not None and not file.parent.is_dir():
+        parser.error(f"-o {options.file}: there is no folder {options.file.parent}")
     if file is None and "-o" in program[1:]:
         print("python -m pyjx report: -o stands behind the program, and is the program's own; the "
               "report's goes before it", file=sys.stderr)

@@ -366,6 +366,8 @@ CURES = {
 
 def cure_for(change: Change) -> str:
     """What to do about it."""
+    if "not given" in (change.before, change.after) and change.where.isidentifier():
+        return f"give {change.where} in each call, or in none"
     return CURES["identity" if change.kind == "static" and "another" in change.after
                  else change.kind]
 

@@ -285,7 +285,7 @@ def _rule_at_fault(traced: Callable[[], ClosedJaxpr]) -> str:
     with suppress(Exception):  # of the user's function
         closed = traced()
         if [x.shape for x in closed.out_avals] == [()]:
-            rules = [eqn.params.get("jvp_jaxpr_fun") for eqn in all_eqns(closed)]
+            rules: list[Any] = [eqn.params.get("jvp_jaxpr_fun") for eqn in all_eqns(closed)]
             rule = next(x for x in rules if hasattr(x, "jvp") and not is_internal(
                 x.jvp.__code__.co_filename))
             return f" The function itself returns a scalar, a rule did not. {rule.told_call()}"

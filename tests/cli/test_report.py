@@ -162,5 +162,8 @@ def test_what_a_program_does_to_its_process_is_its_own_affair(tmp_path):
                            env={**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"})
     assert found.returncode == 5 and "Traceback" not in found.stderr
     assert (tmp_path / "here.txt").read_text().count("Time: ") == 1
-    assert run("report", "-o", str(tmp_path), "-c", "1").returncode == 2
+    found = run("report", "-o", str(tmp_path), "-c", "1")
+    assert found.returncode == 2 and "that is a folder; name a file" in found.stderr
+    found = run("report", "-o", "no_such/x.html", "-c", "1")
+    assert found.returncode == 2 and "no_such/x.html: there is no folder no_such" in found.stderr
     assert "no file nothing.py" in run("report", "nothing.py").stderr
