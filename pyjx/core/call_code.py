@@ -459,9 +459,9 @@ def value_called(frame: FrameType, at: int) -> tuple[str, Any]:
 def method_called(frame: FrameType, at: int) -> str:
     """The name of the attribute that a frame calls at an offset, of whichever value."""
     starts = [(line, column) for line, _, column, _ in frame.f_code.co_positions()]
-    found = [str(i.argval) for i in _instructions(frame.f_code) if i.offset < at and i.opname in (
-        "LOAD_ATTR", "LOAD_METHOD") and starts[i.offset // 2] == starts[at // 2]]
-    return found[-1] if found else ""
+    found = [i for i in _instructions(frame.f_code) if i.offset < at and starts[i.offset // 2] == (
+        starts[at // 2]) and i.opname in ("LOAD_ATTR", "LOAD_METHOD", *CALLS)]
+    return str(found[-1].argval) if found and found[-1].opname not in CALLS else ""
 
 
 def around(tb: TracebackType) -> Iterator[tuple[str, Any]]:

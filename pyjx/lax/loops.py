@@ -310,7 +310,8 @@ def _condition(fun: Callable[..., Any], body_fun: Callable[..., Any],
     single = treedef_is_leaf(out_tree) and len(avals) == 1  # None is a leaf of no values
     got = f"output type(s) {list(avals)}" if single else f"pytree {out_tree}"
     cure = returns_nothing(out_tree)
-    if _is_condition(body_fun, carry, tree):
+    like_carry = out_tree == tree and all(map(ShapedArray.describes, avals, carry))
+    if like_carry and _is_condition(body_fun, carry, tree):
         cure = " Before the body comes the condition: while_loop(cond_fun, body_fun, init_val)."
     elif single:
         cure = (" Take jnp.any or jnp.all of it; vmap of a loop ends it for each example."

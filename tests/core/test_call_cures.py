@@ -69,6 +69,7 @@ def told(call):
      "condition: while_loop(cond_fun, body_fun, init_val)."),
     (lambda: lax.while_loop(lambda x: x[0], lambda x: x, (3, 1)), "compare, as in x != 0."),
     (lambda: lax.while_loop(lambda n: n & 1, lambda n: n >> 1, 7), "compare, as in x != 0."),
+    (lambda: lax.while_loop(lambda b: 1, lambda b: ~b, True), "compare, as in x != 0."),
     (lambda: minimize(lambda x: (x.sum(), x), V, method="BFGS"), "must return a scalar, but got "
      "(float32[], float32[3]); return it alone, and compute what else there is of result.x."),
     (lambda: jnp.apply_along_axis(V, jnp.sum, 0), "The order of the arguments is "
@@ -438,3 +439,4 @@ def test_one_thing_is_meant():
         advice.complete(caught.value)
         shown = traceback.format_exception_only(caught.value)
         assert "".join(shown).count("Did you mean") == 1
+    assert "Without brackets" not in told(lambda: jnp.shape(V)(0))
