@@ -129,17 +129,6 @@ def test_static_objects():
     assert "__eq__" in jax_cure(f, 1)
 
 
-@pytest.mark.parametrize("options", [{}, {"static_argnames": "rate"}])
-def test_an_argument_with_a_default_is_given_always_or_never(options):
-    f = jax.jit(lambda x, rate=0.1: x["a"] * rate, **options)
-    f({"a": X})
-    f({"a": X}, rate=0.2)
-    f({"a": X, "b": X}, rate=0.2)
-    f({"a": X})
-    found = [jax_cure(f, i) for i in (1, 2)]
-    assert found == ["give rate in each call, or in none", "pass the same structure in each call"]
-
-
 def jax_cure(f, index):
     from pyjx.runtime.explain import cure_for
 
