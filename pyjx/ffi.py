@@ -11,7 +11,7 @@ from pyjx import jaxlib_api
 from pyjx.core.avals import abstract_token
 from pyjx.guards import guard
 from pyjx.lax.foreign_calls import ffi_call
-from pyjx.lazy import directory
+from pyjx.lazy import directory, told
 
 __all__ = [  # noqa: F822
     "abstract_token", "build_ffi_lowering_function", "ffi_call", "ffi_lowering",
@@ -22,7 +22,9 @@ __all__ = [  # noqa: F822
 if not TYPE_CHECKING:
     def __getattr__(name):
         if name in _LOWERING:  # they build MLIR operations, which few need
-            return guard(getattr(importlib.import_module("pyjx.compat.lowering_rules"), name))
+            rule = getattr(importlib.import_module("pyjx.compat.lowering_rules"), name)
+            told(__name__, name, guard(rule))
+            return rule
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     guard(__getattr__)

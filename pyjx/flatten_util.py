@@ -42,20 +42,20 @@ def ravel_pytree(pytree: PyTree) -> tuple[Any, Callable[[Any], Any]]:
     """
     leaves, tree = operands_in("ravel_pytree", pytree)
     if not leaves:
-        return full((0,), 0, "float32"), _Unravel(tree, (), None, None)
+        return full((0,), 0, "float32"), Unravel(tree, (), None, None)
     avals = list(map(get_aval, leaves))
     own = tuple([a.dtype for a in avals])
     common = dtypes.result_type(*own)
     flat = [reshape(x, (prod(a.shape),)) for x, a in zip(leaves, avals, strict=True)]
     shapes = tuple([a.shape for a in avals])
     if all([d == common for d in own]):
-        return concatenate(flat, 0), _Unravel(tree, shapes, None, None)
+        return concatenate(flat, 0), Unravel(tree, shapes, None, None)
     return (concatenate([convert_element_type(x, common) for x in flat], 0),
-            _Unravel(tree, shapes, own, common))
+            Unravel(tree, shapes, own, common))
 
 
 @dataclass(frozen=True)
-class _Unravel:
+class Unravel:
     """From a vector to a pytree; equal where it does the same.
 
     `dtypes` are those of the leaves and `dtype` is that of the vector, unless they are all one.

@@ -25,10 +25,28 @@ _dictionary = vars(ModuleType)["__dict__"]
 # What hears of each public name of a package as it is used first: the package, the name, the value.
 hears_names: list[Callable[[str, str, Any], None]] = []
 
+# What hears that a module has been asked for, which may have loaded it and others.
+hears_modules: list[Callable[[], None]] = []
 
-def _loaded(name: str) -> ModuleType:
+# The public names of each module: the module that defines each, and its name there.
+tables: dict[str, dict[str, tuple[str, str]]] = {}
+
+# The modules that others fill, by these.
+filled: dict[str, list[str]] = {}
+
+
+def loaded(name: str) -> ModuleType:
     """The module of that name; it is imported when a name of it is used."""
-    return importlib.import_module(name)
+    module = importlib.import_module(name)
+    for hear in hears_modules:
+        hear()
+    return module
+
+
+def told(package: str, name: str, value: Any) -> None:
+    """Tells who hears of it that a public name of a package is used first."""
+    for hear in hears_names:
+        hear(package, name, value)
 
 
 class _Deferred:
@@ -42,7 +60,7 @@ class _Deferred:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # whoever walks over what a file holds wants none of it
             raise AttributeError(name)
-        return getattr(_loaded(self._name), name)
+        return getattr(loaded(self._name), name)
 
 
 def deferred(name: str) -> Any:
@@ -64,7 +82,14 @@ def own_dictionary(module: ModuleType) -> dict[str, Any]:
     return cast("dict[str, Any]", _dictionary.__get__(module))
 
 
-class Package(ModuleType):
+class Named(ModuleType):
+    """A module that is pickled by its name."""
+
+    def __reduce__(self) -> tuple[Any, ...]:  # libraries that pickle functions know modules alone
+        return importlib.import_module, (users_name(self.__name__),)
+
+
+class Package(Named):
     """A package whose names load when they are used, and all of them when its `__dict__` is asked
     for: libraries that wrap `jax.numpy` walk through that.
 
@@ -91,9 +116,6 @@ class Package(ModuleType):
     def __dir__(self) -> list[str]:  # the one of modules reads `__dict__`
         return cast("list[str]", own_dictionary(self)["__dir__"]())
 
-    def __reduce__(self) -> tuple[Any, ...]:  # libraries that pickle functions know modules alone
-        return importlib.import_module, (users_name(self.__name__),)
-
 
 def place_of_table(name: str, file: str | None) -> ModuleSpec:
     """What `importlib` says of a module without a file: its place is that of its table."""
@@ -109,12 +131,13 @@ class FilledModule(Package):
         super().__init__(name)
         self.__spec__ = place_of_table(name, sys.modules[name.rpartition(".")[0]].__file__)
         self.home = home
+        filled.setdefault(home, []).append(name)
         sys.modules[name] = self
 
     def __getattr__(self, name: str) -> Any:
         # Whoever walks over all modules asks for their files and the like.
         if name == "__all__" or not (name.startswith("__") or "__all__" in own_dictionary(self)):
-            _loaded(self.home)
+            loaded(self.home)
             return getattr(self, name)
         raise lacking(self.__name__, name)
 
@@ -135,6 +158,7 @@ def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
     """
     own = own_dictionary(sys.modules[module])
     own.setdefault("__getattr__", refuse(module))
+    tables[module] = {name: (module, name) for name in names}
     for name in names:
         guard(own.get(name))
     guard_classes(module, own)
@@ -168,7 +192,7 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
       describe: what completes the documentation of a function, given it and its name.
       first: a module that loads before any of the names.
     """
-    source: dict[str, tuple[str, str]] = {}
+    source = tables[package] = {}
     for module, names in families.items():
         for entry in names.split():
             public, _, name = entry.partition("=")
@@ -177,19 +201,18 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
 
     def getattribute(name: str) -> Any:
         if first and first not in sys.modules:
-            _loaded(first)
+            loaded(first)
         module, original = source.get(name, ("", ""))
         if name in modules:
-            value: Any = _loaded(f"{package}.{name}")
+            value: Any = loaded(f"{package}.{name}")
         elif module:
-            value = getattr(_loaded(module), original)
+            value = getattr(loaded(module), original)
             guard(value)
             guard_classes(module, own_dictionary(sys.modules[module]))
             setattr(sys.modules[package], name, value)
         else:
             raise lacking(package, name)
-        for hear in hears_names:
-            hear(package, name, value)
+        told(package, name, value)
         if describe is not None and module.startswith("pyjx.") and callable(value) and not (
                 isinstance(value, type)):
             describe(value, name)

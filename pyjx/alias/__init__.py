@@ -24,7 +24,7 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pyjx
@@ -35,7 +35,7 @@ from pyjx.engine.batching import BatchTracer
 from pyjx.engine.forward import JVPTracer, LinearizeTracer
 from pyjx.engine.linearize import LinearTracer
 from pyjx.guards import guard
-from pyjx.lazy import hears_names, own_dictionary
+from pyjx.lazy import Named, filled, hears_modules, hears_names, own_dictionary, tables
 from pyjx.random.keys import PRNGKeyArray
 
 __all__ = ["VARIABLE", "install", "told_version"]
@@ -77,6 +77,8 @@ def module_name(name: str) -> str:
     first, _, rest = below.partition(".")
     if first == "_src":
         return compat.module_of(rest) if rest else "pyjx.compat"
+    if below == "experimental.sparse._base":  # where pickles have the class of all sparse arrays
+        return "pyjx.experimental.sparse"
     return f"pyjx.{below}" if below else "pyjx"
 
 
@@ -155,32 +157,90 @@ def show_jax_names() -> None:
         if array.__module__.startswith("pyjx."):
             array.__module__ = f"jax.{array.__module__.removeprefix('pyjx.')}"
             importlib.import_module(array.__module__)
+    pickles.write_as_jax()
+    hears_names.append(name_as_jax)
+    hears_modules.append(LoadedClasses())
+    hears_modules[-1]()
+    for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "pyjx"]:
+        show_as_jax(module)
+
+
+def _is_public(package: str, name: str, value: Any) -> bool:
+    """Whether a package has the value under a name, which may not have been used yet."""
+    module, original = tables.get(package, {}).get(name, (package, name))
+    return module in sys.modules and own_dictionary(sys.modules[module]).get(original) is value
 
 
 def name_as_jax(package: str, name: str, value: Any) -> None:
     """Let a public class or function be one of jax's module, for pickles."""
     below = package.removeprefix("pyjx")
-    if re.match(_OWN, below):
+    if re.match(_OWN, below) or (below == ".core" and name not in _OF_CORE):
         return
     if isinstance(value, ModuleType):
         return show_as_jax(value)
     own = getattr(value, "__module__", None)
     called = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
-    if isinstance(own, str) and own.partition(".")[0] == "pyjx" and (
-            called == name or getattr(sys.modules[package], str(called), None) is value):
-        sys.modules.setdefault(f"jax{below}", sys.modules[package])
-        pickles.move_results(own)
-        pickles.move(value, f"jax{below}")
+    if isinstance(own, str) and own.partition(".")[0] == "pyjx":
+        if f"jax{below}" not in sys.modules:
+            sys.modules[f"jax{below}"] = sys.modules[package]
+            show_as_jax(sys.modules[package])
+        if called == name or _is_public(package, str(called), value):
+            pickles.move(value, f"jax{below}")
+        elif isinstance(value, (type, FunctionType)):
+            pickles.move(value, f"jax{below}", name)
 
 
-# Whose names are not jax's, or of classes that others derive from, by the annotations in them.
-_OWN = (r"\.(alias|cli|compat|configuration|core|engine|extend|inspect|interpreters|not_yet"
-        r"|parallel|runtime|tools|transforms|viewer)\b")
+class LoadedClasses:
+    """Lets the public classes of each module be of jax's as soon as it has been loaded: objects are
+    of classes that nobody has named. What else objects hold, and modules that others fill, too."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.told: set[str] = set()
+        self.waiting: dict[str, list[tuple[str, str, str]]] = {name: [] for name in pickles.HELD}
+
+    def __call__(self) -> None:
+        if len(sys.modules) == self.seen:
+            return
+        self.seen = len(sys.modules)
+        for package in [p for p in tables if p not in self.told]:
+            self.told.add(package)
+            for name, (module, original) in tables[package].items():
+                self.waiting.setdefault(module, []).append((package, name, original))
+        for home in [home for home in filled if home not in self.told]:
+            self.told.add(home)
+            self.waiting.setdefault(home, [])
+        for module in [m for m in self.waiting if m in sys.modules]:
+            if getattr(sys.modules[module].__spec__, "_initializing", False):
+                self.seen = 0  # it is to be looked at again
+            else:
+                self.name(module, self.waiting.pop(module, []))  # which may load others
+
+    def name(self, module: str, names: list[tuple[str, str, str]]) -> None:
+        """Let what objects hold of a module be of jax's."""
+        pickles.move_held(module)
+        own = own_dictionary(sys.modules[module])
+        for package, name, original in names:
+            if isinstance(own.get(original), type):
+                name_as_jax(package, name, own[original])
+        for view in filled.get(module, ()):
+            show_as_jax(sys.modules[view])
+
+
+# Whose names are not jax's.
+_OWN = (r"\.((alias|cli|compat|configuration|engine|inspect|not_yet|parallel|runtime|tools"
+        r"|transforms|viewer)\b|core\.|experimental\.pallas\.rest\b)")
+
+# What `jax.core` has; other names of that module here are those of `jax.extend.core`.
+_OF_CORE = ("AbstractValue", "ShapedArray", "Trace", "ensure_compile_time_eval", "eval_context",
+            "eval_jaxpr", "max_dim", "min_dim")
 
 
 def show_as_jax(module: ModuleType) -> None:
     """`name_as_jax` for what a module has by now."""
     own = own_dictionary(module)
+    if type(module) is ModuleType and module.__name__ in tables:
+        module.__class__ = Named
     for name in own.get("__all__", ()):
         if name in own:
             name_as_jax(module.__name__, name, own[name])
@@ -200,8 +260,4 @@ def install() -> None:
     sys.modules["jax"] = pyjx
     own_dictionary(pyjx)["_src"] = compat  # which programs read of `jax` without importing it
     show_jax_names()
-    hears_names.append(name_as_jax)
-    for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "pyjx"]:
-        show_as_jax(module)
-    pickles.write_as_jax()
     reach_children()

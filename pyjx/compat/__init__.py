@@ -20,39 +20,57 @@ from pyjx.lazy import place_of_table
 # several, the first that has a name gives it; `module:a,b=c` has these alone, `c` by the name `b`.
 MODULES = {
     "ad_checkpoint": "pyjx.ad_checkpoint pyjx.transforms.checkpointing",
-    "ad_util": "pyjx.lax.convert",
-    "api": "pyjx pyjx.core.dtypes:_dtype=dtype",
+    "ad_util": "pyjx.lax.convert pyjx.custom_derivatives pyjx.interpreters.ad",
+    "api": "pyjx pyjx.core.dtypes:_dtype=dtype pyjx.extend.backend:clear_backends",
     "api_util": "pyjx.api_util",
     "array": "pyjx.runtime.array pyjx",
     "buffer_callback": "pyjx.experimental.buffer_callback",
     "callback": "pyjx.experimental pyjx",
     "checkify": "pyjx.experimental.checkify pyjx.compat.callables:Out",
     "clusters": "pyjx.compat.launchers",
-    "compiler": "pyjx.runtime.compile",
+    "compilation_cache": "pyjx.experimental.compilation_cache.compilation_cache",
+    "compiler": "pyjx.runtime.compile pyjx.extend.backend:get_compile_options",
+    "compute_on": "pyjx.experimental.compute_on",
     "config": "pyjx.configuration",
     "core": "pyjx.extend.core pyjx.core pyjx.extend.core.primitives "
             "pyjx.compat.contexts:OpaqueTraceState,TracingContext,trace_ctx,trace_state_clean "
             "pyjx.core.trace:EvalTrace=EagerTrace pyjx.runtime.executable:physical_aval "
             "pyjx.runtime.abstract:ShapeDtypeStruct pyjx.core.specs:ManualAxisType "
-            "pyjx.core.places:MemorySpace=Space pyjx.errors",
+            "pyjx.core.places:MemorySpace=Space pyjx.errors "
+            "pyjx.compat.pickles:ArrayRefImpl=Told pyjx:typeof "
+            "pyjx.ref:Ref,empty_ref,free_ref,freeze,new_ref "
+            "pyjx.api_util:shaped_abstractify pyjx.experimental.hijax:aval_method,aval_property "
+            "pyjx.extend.core:SetCurrentTraceContextManager=set_current_trace,"
+            "TakeCurrentTraceContextManager=take_current_trace," + ",".join(
+                [f"{name}={name}_DO_NOT_USE" for name in (
+                    "nonempty_axis_env", "unsafe_am_i_under_a_jit", "unsafe_am_i_under_a_vmap",
+                    "unsafe_get_axis_names")]),
     "cudnn.fused_attention_stablehlo": "pyjx.compat.attention",
     "custom_batching": "pyjx.custom_batching",
     "custom_derivatives": "pyjx.custom_derivatives pyjx",
     "custom_partitioning": "pyjx.experimental.custom_partitioning",
+    "custom_partitioning_sharding_rule": "pyjx.experimental.custom_partitioning",
+    "debugger.core": "pyjx.debug",
     "debugging": "pyjx.debug pyjx.debug:debug_callback=callback,debug_print=print",
     "dispatch": "pyjx.compat.open_primitives:apply_primitive "
                 "pyjx.runtime.host_calls:wait_for_tokens=effects_barrier",
     "distributed": "pyjx.distributed pyjx.runtime.processes:global_state=group",
     "dtypes": "pyjx.compat.values:DType,_jax_types,supports_inf pyjx.numpy:finfo,iinfo pyjx.dtypes "
-              "pyjx.core.dtypes",
+              "pyjx.core.dtypes pyjx.experimental:primal_tangent_dtype",
     "earray": "pyjx.experimental.earray",
     "dlpack": "pyjx.dlpack",
+    "effects": "pyjx.extend.core:Effect",
+    "environment_info": "pyjx:print_environment_info",
     "export._export": "pyjx.export",
     "export.shape_poly": "pyjx.export",
     "ffi": "pyjx.ffi",
-    "flatten_util": "pyjx.flatten_util",
+    "extend.random": "pyjx.extend.random",
+    "flatten_util": "pyjx.flatten_util pyjx.compat.pickles:unravel_pytree,_unravel_list,"
+                    "_unravel_list_single_dtype",
     "flattree": "pyjx.compat.callables",
+    "hijax": "pyjx.experimental.hijax",
     "image.scale": "pyjx.image",
+    "indexing": "pyjx.core.integers:Slice,ds,dslice=ds",
     "interpreters": "pyjx.interpreters",
     **dict.fromkeys(("lax", *[f"lax.{name}" for name in (
         "ann", "control_flow", "control_flow.conditionals", "control_flow.loops",
@@ -61,7 +79,10 @@ MODULES = {
     "lax.linalg": "pyjx.lax.linalg",
     "layout": "pyjx.core.layouts pyjx.experimental.array_placement "
               "pyjx.compat.pickles:AutoLayoutSingleton",
+    "lax.eval_jaxpr": "pyjx.extend.core "
+                      "pyjx.extend.core:_eval_jaxpr_transpose=eval_jaxpr_transpose",
     "lib": "pyjx.extend.bindings",
+    "linear_util": "pyjx.extend.linear_util pyjx.extend.core:DebugInfo",
     "literals": "pyjx.compat.values",
     "memory": "pyjx.core.places",
     "mesh": "pyjx.core.meshes pyjx.compat.devices:thread_resources pyjx.sharding",
@@ -85,18 +106,41 @@ MODULES = {
     "ops": "pyjx.ops",
     "ops.scatter": "pyjx.ops",
     "ops.special": "pyjx.nn",
+    "pallas.core": "pyjx.experimental.pallas "
+                   "pyjx.experimental.pallas.kernel_grids:MemorySpace,NoBlockSpec "
+                   "pyjx.extend.pallas",
+    "pallas.primitives": "pyjx.experimental.pallas pyjx.experimental.pallas.triton:dot",
+    **dict.fromkeys([f"pallas.{name}" for name in (
+        "cost_estimate", "helpers", "pallas_call", "utils")],
+        "pyjx.experimental.pallas"),
+    **dict.fromkeys([f"pallas.fuser.{name}" for name in (
+        "block_spec", "custom_evaluate", "custom_fusion_lib", "fuser_utils", "fusible", "fusion",
+        "jaxpr_fusion")], "pyjx.experimental.pallas.fuser"),
+    **dict.fromkeys(("pallas.einshape", "tpu_info"), "pyjx.experimental.pallas.tpu"),
+    "pallas.mosaic.core": "pyjx.experimental.pallas.tpu "
+                          "pyjx.experimental.pallas.kernel_grids:MemoryRef",
+    **dict.fromkeys([f"pallas.mosaic.{name}" for name in (
+        "helpers", "interpret.interpret_pallas_call", "interpret.params", "lowering",
+        "pipeline", "prefetch", "primitives", "random")], "pyjx.experimental.pallas.tpu"),
+    **dict.fromkeys([f"pallas.mosaic.{name}" for name in ("sc_core", "sc_primitives")],
+                    "pyjx.experimental.pallas.tpu_sc"),
+    **dict.fromkeys([f"pallas.triton.{name}" for name in ("core", "gpu_info", "primitives")],
+                    "pyjx.experimental.pallas.triton"),
     "partition_spec": "pyjx.core.specs "
                       "pyjx.compat.pickles:unpickle_pspec,_get_default_unconstrained",
     "pjit": "pyjx.experimental.older_calls pyjx.engine.calls:jit_p "
-            "pyjx.runtime.resharding:auto_axes pyjx.sharding pyjx.lax",
+            "pyjx.runtime.resharding:auto_axes pyjx.sharding pyjx.lax "
+            "pyjx.experimental.layout:explicit_layout,with_layout_constraint",
     "pmap": "pyjx",
     "profiler": "pyjx.profiler",
+    "program_order": "pyjx.experimental.overlap",
     "prng": "pyjx.compat.pickles pyjx.extend.random",
     "public_test_util": "pyjx.test_util",
     "random": "pyjx.random",
     "random.core": "pyjx.compat.random_core",
     **dict.fromkeys(("random.prng", "random.rbg", "random.threefry2x32"),
                     "pyjx.compat.pickles pyjx.extend.random"),
+    "random.stateful_rng": "pyjx.experimental.random",
     "ref": "pyjx",
     "scipy": "pyjx.scipy",
     "scipy.optimize.minimize": "pyjx.scipy.optimize",
@@ -110,10 +154,17 @@ MODULES = {
                       "SingleDeviceSharding,make_single_device_sharding=SingleDeviceSharding "
                       "pyjx.core.specs:PartitionSpec pyjx.compat.devices:canonicalize_sharding "
                       "pyjx.sharding pyjx",
-    "source_info_util": "pyjx.extend.source_info_util",
+    "source_info_util": "pyjx.extend.source_info_util pyjx.extend.source_info_util:"
+                        "ExtendNameStackContextManager=extend_name_stack,"
+                        "SetNameStackContextManager=set_name_stack,"
+                        "TransformNameStackContextManager=transform_name_stack,"
+                        "UserContextManager=user_context",
     "stages": "pyjx.stages",
     "state": "pyjx.ref",
-    "state.types": "pyjx.core.avals",
+    "state.discharge": "pyjx.experimental.pallas:run_state",
+    "state.primitives": "pyjx.ref:ref_addupdate=addupdate,ref_get=get,ref_set=set,ref_swap=swap "
+                        "pyjx.experimental.pallas:broadcast_to",
+    "state.types": "pyjx.core.avals pyjx.experimental.hijax:TransformedRef",
     "third_party.scipy": "pyjx.scipy",
     "traceback_util": "pyjx.compat.callables:api_boundary,include_frame "
                       "pyjx.core.tracebacks:UnfilteredStackTrace "
@@ -122,8 +173,10 @@ MODULES = {
     "tree_util": "pyjx.tree_util pyjx.tree_util:tracing_registry=default_registry "
                  "pyjx.compat.callables:_registry,default_registry,none_leaf_registry",
     "typing": "pyjx.core.array_type",
-    "util": "pyjx.compat.callables",
+    "util": "pyjx.compat.callables pyjx.extend.backend:register_cache=register_backend_cache",
     "xla_bridge": "pyjx.compat.devices pyjx",
+    "xla_metadata": "pyjx.experimental.xla_metadata",
+    "xla_transform": "pyjx.extend.xla",
 }
 
 

@@ -13,22 +13,29 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from operator import attrgetter
-from typing import Any, get_type_hints
+from operator import attrgetter, itemgetter
+from typing import Any, TypeAlias, get_type_hints
 
 import numpy as np
 
-from pyjx import random
+from pyjx import numpy, random
+from pyjx.compat.callables import HashablePartial
 from pyjx.compat.given_members import give
-from pyjx.core.avals import ShapedArray
+from pyjx.core.array_type import Array
+from pyjx.core.avals import AbstractRef, ShapedArray
+from pyjx.core.dtypes import DType
 from pyjx.core.layouts import AutoLayout, Format, Layout
 from pyjx.core.meshes import AbstractDevice, AbstractMesh, AxisType
 from pyjx.core.places import Space
 from pyjx.core.records import filled
+from pyjx.core.references import Ref
 from pyjx.core.specs import ManualAxisType, PartitionSpec
+from pyjx.engine.types import TreeDef
+from pyjx.flatten_util import Unravel, ravel_pytree
 from pyjx.guards import guard
 from pyjx.jaxlib_api import Device, JaxRuntimeError
 from pyjx.lax.transcendental import Tolerance
+from pyjx.lazy import deferred, loaded
 from pyjx.random.implementations import PRNGImpl as Implementation
 from pyjx.random.implementations import implementations
 from pyjx.random.keys import KeyTy, PRNGKeyArray
@@ -36,7 +43,7 @@ from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.array import _reconstruct_array
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.runtime.stages import ArgInfo
-from pyjx.tree_util import default_registry
+from pyjx.tree_util import default_registry, tree_structure, tree_unflatten
 
 AutoLayoutSingleton = AutoLayout
 
@@ -129,6 +136,58 @@ def unpickle_pspec(partitions: Any, unreduced: Any, reduced: Any) -> PartitionSp
     return PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
 
 
+# -- references ------------------------------------------------------------------------------------
+
+_references = deferred("pyjx.lax.references")
+
+
+class Told:
+    """What stands for an object of jax that is of another kind here, and knows its state."""
+
+    def __setstate__(self, state: object) -> None:
+        self.state = _fields((), state)
+
+
+def _ref_type(cls: type[AbstractRef], *args: Any, **kwargs: Any) -> Any:
+    """A type of references: they are shared. jax makes one without arguments and fills it."""
+    return _own_ref_type(cls, *args, **kwargs) if args or kwargs else Told()
+
+
+def _fill_ref(self: Ref, state: dict[str, Any]) -> None:
+    """A reference of its own to the value of jax's."""
+    told = state["_aval"].state
+    made = _references.new_ref(state["_refs"].state["_buf"], memory_space=told["memory_space"],
+                               kind=told.get("kind"))
+    self.__init__(made.aval, made._refs)  # type: ignore[misc]
+
+
+_own_ref_type = AbstractRef.__new__
+give(Ref, __setstate__=_fill_ref)
+
+
+# -- what `ravel_pytree` gives ---------------------------------------------------------------------
+
+_Shapes: TypeAlias = tuple[tuple[int, ...], ...]
+
+
+def unravel_pytree(treedef: TreeDef, unravel_list: HashablePartial, flat: Array) -> Any:
+    """A tree of a vector; the second argument is one of the functions below with its first ones."""
+    shapes, *converted = unravel_list.args[1:]
+    return Unravel(treedef, shapes, *(converted or (None, None)))(flat)
+
+
+def _unravel_list(indices: object, shapes: _Shapes, from_dtypes: tuple[DType, ...] | None,
+                  to_dtype: DType | None, arr: Array) -> Any:
+    """The leaves of several dtypes."""
+    tree = tree_structure([0] * len(shapes))
+    return Unravel(tree, shapes, from_dtypes, to_dtype)(arr)
+
+
+def _unravel_list_single_dtype(indices: object, shapes: _Shapes, arr: Array) -> Any:
+    """The leaves of one dtype."""
+    return _unravel_list(indices, shapes, None, None, arr)
+
+
 # -- keys ------------------------------------------------------------------------------------------
 
 
@@ -160,8 +219,29 @@ guard(__getattr__)
 # -- writing ---------------------------------------------------------------------------------------
 
 
+def _reduced_argument(info: ArgInfo) -> Any:
+    return ArgInfo, (info._aval, info.donated)
+
+
 def _reduced_keys(keys: PRNGKeyArray) -> Any:
     return partial(random.wrap_key_data, impl=keys._impl.name), (keys._base_array,)
+
+
+class _Called:
+    """What is pickled as a call of a function is, and loaded as its result."""
+
+    def __init__(self, *call: Any) -> None:
+        self.call = call
+
+    def __reduce__(self) -> Any:
+        return self.call[0], self.call[1:]
+
+
+def _reduced_unravel(unravel: Unravel) -> Any:
+    """By a call of `ravel_pytree`, as versions of jax differ in how they keep what it gives."""
+    own = unravel.dtypes or [np.float32] * len(unravel.shapes)
+    zeros = [_Called(numpy.zeros, *each) for each in zip(unravel.shapes, own, strict=True)]
+    return itemgetter(1), (_Called(ravel_pytree, tree_unflatten(unravel.tree, zeros)),)
 
 
 def _reduced_key_dtype(dtype: KeyTy) -> Any:
@@ -169,29 +249,58 @@ def _reduced_key_dtype(dtype: KeyTy) -> Any:
     return attrgetter("dtype"), (random.wrap_key_data(data, impl=dtype._impl.name),)
 
 
-def move(value: Any, home: str) -> None:
-    """Let a class or function be one of another module. The annotations of a class are evaluated
-    where it is from, as programs look for their names in its module; it stays where that fails."""
-    names = vars(value).get("__annotations__") if isinstance(value, type) else None
+def move(value: Any, home: str, name: str = "") -> None:
+    """Let a class or function be one of another module, by this name if it has none there. The
+    annotations of a class are evaluated where it is from, as programs look for their names in its
+    module; it stays where that fails."""
+    if isinstance(value, type) and f"{value.__module__}.{value.__qualname__}" in OWN:
+        return
+    if home not in sys.modules:  # cloudpickle takes along what is of a module that it does not find
+        loaded(home)
     with suppress(AttributeError, NameError, TypeError):  # not all of C++ can be told
-        if names:
-            found = get_type_hints(value)
-            value.__annotations__ = {name: found[name] for name in names}
+        names = vars(value).get("__annotations__") if isinstance(value, type) else None
+        if names:  # those of its own: the modules of its bases may load all that they have
+            alone = type("", (), {"__annotations__": names, "__module__": value.__module__})
+            value.__annotations__ = get_type_hints(alone)
         guard(value).__module__ = home  # which asks whether it is of this package
+        if name:
+            value.__qualname__ = name
 
 
-# Which modules have classes of results that have no public names, and where jax has them.
-_RESULTS = {"pyjx.numpy.linalg.decompositions": "jax._src.numpy.linalg",
-            "pyjx.numpy.linalg.invariants": "jax._src.numpy.linalg",
-            "pyjx.numpy.setops": "jax._src.numpy.setops",
-            "pyjx.scipy.stats.summaries": "jax._src.scipy.stats._core"}
+# Which modules have classes and functions that objects hold, and jax has in modules of its own.
+HELD = {
+    "pyjx.core.array_type": ("jax._src.typing", "SupportsDType"),
+    "pyjx.core.integers": ("jax._src.indexing", "Slice"),
+    "pyjx.engine.residuals": ("jax.ad_checkpoint", "_Answer"),
+    "pyjx.engine.remat_calls": ("jax._src.ad_checkpoint", "nothing_saveable"),
+    "pyjx.experimental.checkify.checks": (
+        "jax._src.checkify", "DivisionByZeroError FailedCheckError JaxException NaNError OOBError"),
+    "pyjx.experimental.pallas.kernel_grids": ("jax.experimental.pallas", "NoBlockSpec"),
+    "pyjx.lax.references": ("jax", "new_ref"),
+    "pyjx.numpy.grids": ("jax.numpy", "CClass RClass _Grid"),
+    "pyjx.numpy.linalg.decompositions": (
+        "jax._src.numpy.linalg", "EigResult EighResult QRResult SVDResult"),
+    "pyjx.numpy.linalg.invariants": ("jax._src.numpy.linalg", "SlogdetResult"),
+    "pyjx.numpy.setops": (
+        "jax._src.numpy.setops", "_UniqueAllResult _UniqueCountsResult _UniqueInverseResult"),
+    "pyjx.scipy.stats.summaries": ("jax._src.scipy.stats._core", "ModeResult"),
+    "pyjx.transforms.checkpointing": (
+        "jax._src.ad_checkpoint",
+        "dots_saveable dots_with_no_batch_dims_saveable everything_saveable "
+        "offload_dot_with_no_batch_dims save_and_offload_only_these_names "
+        "save_any_names_but_these save_anything_except_these_names save_from_both_policies "
+        "save_only_these_names"),
+}
+
+# Whose objects jax would fill with what is not theirs there.
+OWN = ("pyjx.experimental.checkify.checks.Error",)
 
 
-def move_results(own: str) -> None:
-    """`move` for the classes of what the functions of a module return."""
-    for value in list(vars(sys.modules[own]).values()) if own in _RESULTS else ():
-        if isinstance(value, type) and issubclass(value, tuple) and value.__module__ == own:
-            move(value, _RESULTS[own])
+def move_held(own: str) -> None:
+    """`move` for what objects hold of a module."""
+    home, names = HELD.get(own, ("", ""))
+    for name in names.split():
+        move(getattr(sys.modules[own], name), home)
 
 
 def write_as_jax() -> None:
@@ -206,5 +315,8 @@ def write_as_jax() -> None:
         for value in values:
             move(value, home)
     Space.__qualname__ = "MemorySpace"
+    AbstractRef.__new__ = _ref_type  # type: ignore[method-assign]
+    copyreg.pickle(ArgInfo, _reduced_argument)
     copyreg.pickle(PRNGKeyArray, _reduced_keys)
+    copyreg.pickle(Unravel, _reduced_unravel)
     copyreg.pickle(KeyTy, _reduced_key_dtype)

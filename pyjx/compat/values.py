@@ -83,7 +83,11 @@ def supports_inf(of: Any) -> bool:
 
 
 class TypedNdArray:
-    """A NumPy array with the type that it has in a program."""
+    """A NumPy array with the type that it has in a program. None is made here: pickles of JAX,
+    which hold gradients of integers so, get the array itself."""
+
+    def __new__(cls, val: object = None, weak_type: bool = False) -> Any:
+        return np.asarray(val)
 
 
 LiteralArray = TypedNdArray  # its name in JAX 0.7

@@ -43,6 +43,9 @@ class finfo(ml_dtypes.finfo):
     def __new__(cls, dtype: DTypeLike) -> finfo:
         return super().__new__(cls, dtype)  # type: ignore[no-any-return, no-untyped-call]
 
+    def __reduce__(self) -> Any:
+        return type(self), (self.dtype,)
+
 
 class iinfo(ml_dtypes.iinfo):
     """The limits of an integer dtype, also of those that NumPy does not know.
@@ -57,6 +60,9 @@ class iinfo(ml_dtypes.iinfo):
 
     def __init__(self, int_type: DTypeLike) -> None:
         super().__init__(int_type)  # type: ignore[no-untyped-call]
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.dtype,)
 
 
 # The dtype of the tangents of values that have none, such as integers. It has no bytes.

@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import Effects, has_types, no_effects
-from pyjx.core.records import of_field
+from pyjx.core.records import EXPORT, Unpickled, of_field
 from pyjx.core.source_info import SourceInfo, no_source_info
 
 if TYPE_CHECKING:
@@ -212,8 +212,10 @@ class DebugInfo:
 no_debug_info = DebugInfo()
 
 
-class Jaxpr:
+class Jaxpr(Unpickled):
     """A program: constants and arguments in, equations, results out."""
+
+    _instead = EXPORT
 
     __slots__ = ("__weakref__", "_last_uses", "constvars", "debug_info", "effects", "eqns",
                  "invars", "outvars")
@@ -300,8 +302,10 @@ class Jaxpr:
     __repr__ = __str__
 
 
-class ClosedJaxpr:
+class ClosedJaxpr(Unpickled):
     """A jaxpr with the values of its constants. Hashed and compared by identity."""
+
+    _instead = EXPORT
 
     __slots__ = ("__weakref__", "consts", "contents", "derived", "jaxpr")
 

@@ -112,6 +112,26 @@ def filled(frozen: Any, **fields: Any) -> Any:
     return frozen
 
 
+class Unpickled:
+    """Base of objects that are not pickled, and never change. `_instead` says what serves."""
+
+    __slots__ = ()
+    _instead: str
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"cannot pickle {type(self).__name__!r} object: {self._instead}")
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+
+EXPORT = ("export its function, jax.export.export(jax.jit(f))(*args).serialize(), or pickle the "
+          "function by cloudpickle and trace it anew.")
+
+
 class Alike:
     """Base of objects that are equal where they are of one class and their keys are: their slots,
     those of bases too, unless the class says another `_key`.

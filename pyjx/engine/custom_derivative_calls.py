@@ -62,6 +62,12 @@ class SymbolicZero:
         """The zero tangent at `val`."""
         return SymbolicZero(get_aval(val).to_tangent_aval())
 
+    def __reduce__(self) -> Any:
+        return SymbolicZero, (self.aval,)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.aval = state["aval"]  # jax pickles it so
+
     def __repr__(self) -> str:
         return "SymbolicZero"
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx import lax
-from pyjx.core import dtypes
+from pyjx.core import dtypes, records
 from pyjx.core.arithmetic import EACH
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import resolved_sharding
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.records import Record
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
 
 
-class RaggedDotDimensionNumbers(Record):
+class RaggedDotDimensionNumbers(records.Value):
     """The axes of `ragged_dot_general`.
 
     `dot_dimension_numbers` are those of `dot_general`; `lhs_ragged_dimensions` is the one ragged
@@ -52,15 +51,32 @@ class RaggedDotDimensionNumbers(Record):
     lhs_ragged_dimensions: Any
     rhs_group_dimensions: Any
 
+    __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")
 
-def _canonical(dims: RaggedDotDimensionNumbers) -> RaggedDotDimensionNumbers:
-    if not isinstance(dims, tuple) or len(dims) != 3:
+    def __init__(self, dot_dimension_numbers: object, lhs_ragged_dimensions: object,
+                 rhs_group_dimensions: object) -> None:
+        records.filled(
+            self, dot_dimension_numbers=dot_dimension_numbers,
+            lhs_ragged_dimensions=lhs_ragged_dimensions, rhs_group_dimensions=rhs_group_dimensions)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        records.filled(self, **state)  # jax pickles it so
+
+    def __repr__(self) -> str:
+        shown = [f"{name}={value!r}" for name, value in self._fields().items()]
+        return f"RaggedDotDimensionNumbers({', '.join(shown)})"
+
+
+def _canonical(dims: object) -> RaggedDotDimensionNumbers:
+    if isinstance(dims, tuple) and len(dims) == 3:
+        dims = RaggedDotDimensionNumbers(*dims)
+    if not isinstance(dims, RaggedDotDimensionNumbers):
         raise TypeError("ragged_dot_general: ragged_dot_dimension_numbers must be "
                         f"RaggedDotDimensionNumbers, got {dims!r}")
     name = "ragged_dot_general"
-    numbers, ragged, group = dims
     return RaggedDotDimensionNumbers(
-        axis_tuples(name, numbers), axis_tuple(name, ragged), axis_tuple(name, group))
+        axis_tuples(name, dims.dot_dimension_numbers),
+        axis_tuple(name, dims.lhs_ragged_dimensions), axis_tuple(name, dims.rhs_group_dimensions))
 
 
 def _check_axis(which: str, axis: int, side: str, ndim: int) -> None:
@@ -225,7 +241,8 @@ def _ragged_batch(operands: Values, dims: Dims, *,
             sizes = lax.broadcast_in_dim(sizes, full, (0, len(full) - 1))
     (lc, rc), (lb, rb) = ragged_dot_dimension_numbers.dot_dimension_numbers
     lc, rc, lb, rb, ragged, group = [tuple([i + 1 for i in ds]) for ds in (
-        lc, rc, lb, rb, *ragged_dot_dimension_numbers[1:])]
+        lc, rc, lb, rb, ragged_dot_dimension_numbers.lhs_ragged_dimensions,
+        ragged_dot_dimension_numbers.rhs_group_dimensions)]
     moved = RaggedDotDimensionNumbers(((lc, rc), ((0, *lb), (0, *rb))), ragged, group)
     out = ragged_dot_general_p.bind(lhs, rhs, sizes, ragged_dot_dimension_numbers=moved, **params)
     contracting = ragged[0] in lc

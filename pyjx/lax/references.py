@@ -782,7 +782,13 @@ def _deepcopy(self: Ref, memo: dict[int, Any]) -> Ref:
     return new_ref(get(self), memory_space=self.aval.memory_space, kind=self.aval.kind)
 
 
+def _reduce(self: Ref) -> Any:
+    """It is pickled as its value is, for a reference of its own."""
+    return new_ref, (get(self),)
+
+
 Ref.__deepcopy__ = _deepcopy  # type: ignore[assignment, method-assign]
+Ref.__reduce__ = _reduce  # type: ignore[assignment, method-assign]
 # Tracers of references have these methods, too (numpy/array_methods.py).
 for _name, _method in (("__getitem__", get), ("__setitem__", set), ("at", property(_parts)),
                        ("T", property(_turned)), *[(n, _method_of(n)) for n in METHODS]):

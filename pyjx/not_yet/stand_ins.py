@@ -43,7 +43,7 @@ from typing import Any, NamedTuple
 from pyjx import jaxlib_api
 from pyjx.core.primitive import Primitive
 from pyjx.guards import guard
-from pyjx.lazy import Package, own_dictionary
+from pyjx.lazy import Package, own_dictionary, told
 from pyjx.not_yet import TABLES, meanwhile
 
 __all__ = ["StandIn", "modules", "names", "spec"]
@@ -109,6 +109,7 @@ class StandIn(Package):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         value = guard(_BUILDERS[entry.kind](self, name, entry))
         setattr(self, name, value)
+        told(self.__name__, name, value)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:

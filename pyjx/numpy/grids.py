@@ -347,6 +347,9 @@ class _Grid:
 
         return jnp.stack(grids, 0) if grids else arange(0)
 
+    def __reduce__(self) -> str:
+        return self.name
+
     def __repr__(self) -> str:
         return f"jax.numpy.{self.name}"
 
@@ -408,6 +411,9 @@ class _Joiner:
         begin = trans1d if trans1d >= 0 else missing + 1 + trans1d
         made = [d for d in range(ndmin) if not begin <= d < begin + x.ndim]
         return ops.expand_dims(x, made)
+
+    def __reduce__(self) -> str:
+        return self.name
 
     def __repr__(self) -> str:
         return f"jax.numpy.{self.name}"

@@ -14,7 +14,7 @@ from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.options import parted
 from pyjx.core.passes.literals import shown
-from pyjx.core.records import Alike, of_field
+from pyjx.core.records import EXPORT, Alike, Unpickled, of_field
 from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer
 from pyjx.engine.functions import source_of
@@ -66,9 +66,10 @@ class ArgInfo(Alike):
         return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
 
 
-class _Stage:
+class _Stage(Unpickled):
     """What every stage knows: the signature, and the shardings of arguments that are settled."""
 
+    _instead = EXPORT
     __slots__ = ("_given", "_spec", "_traced")
 
     def __init__(self, spec: JitSpec, traced: TracedCall, given: Shardings) -> None:
@@ -355,6 +356,7 @@ def _callable_of(compiled: Compiled) -> Any:
 class Compiled(_Stage):
     """A compiled program. Call it with arguments of the signature it was compiled for."""
 
+    _instead = "jax.experimental.serialize_executable.serialize gives what can be pickled."
     __slots__ = ("__weakref__", "_call", "_executable", "_here", "_replaced")
 
     def __init__(self, spec: JitSpec, traced: TracedCall, given: Shardings, executable: Any,

@@ -1,6 +1,7 @@
 """Objects that jax and pyjx, under its name, pickle; and how they are compared."""
 
 import jax
+import jax.custom_derivatives
 import jax.example_libraries.optimizers
 import jax.experimental.layout
 import jax.experimental.sparse
@@ -11,8 +12,9 @@ import jax.scipy.spatial.transform
 import jax.scipy.stats
 import numpy as np
 from jax import lax
-from jax.experimental import sparse
+from jax.experimental import checkify, pallas, sparse
 from jax.experimental.layout import Layout
+from jax.flatten_util import ravel_pytree
 from jax.scipy.spatial.transform import Rotation
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
@@ -85,6 +87,29 @@ MAKERS = {
     "eigenvectors": lambda: jnp.linalg.eigh(jnp.eye(2)),
     "results": lambda: [jnp.linalg.svd(jnp.eye(2)), jnp.linalg.slogdet(jnp.eye(2)),
                         jnp.unique_all(jnp.ones(2)), jax.scipy.stats.mode(jnp.ones(3))],
+    "argument": lambda: jax.jit(lambda x: x).lower(jnp.ones(2)).args_info,
+    "vector": lambda: [ravel_pytree(tree)[1] for tree in (
+        {"a": jnp.ones(2), "b": [jnp.ones((2, 2)), 1.0]}, (jnp.ones(2), jnp.ones(1, "int32")))],
+    "ragged": lambda: lax.RaggedDotDimensionNumbers((((1,), (0,)), ((), ())), (0,), (0,)),
+    "convolution": lambda: lax.conv_dimension_numbers((1, 2, 3), (1, 2, 3), None),
+    "density": lambda: jax.scipy.stats.gaussian_kde(jnp.arange(5.0)),
+    "minimum": lambda: jax.scipy.optimize.minimize(
+        lambda x: jnp.sum(x ** 2), jnp.zeros(2), method="BFGS"),
+    "gradients of integers": lambda: jax.grad(
+        lambda t: t["x"], allow_int=True)({"x": 1.0, "n": np.arange(3)}),
+    "policies": lambda: [getattr(jax.checkpoint_policies, name) for name in (
+        "dots_saveable", "nothing_saveable", "everything_saveable", "save_only_these_names")],
+    "checks": lambda: [checkify.all_checks, checkify.nan_checks],
+    "zero": lambda: jax.custom_derivatives.SymbolicZero(jax.typeof(jnp.ones(2))),
+    "distributions": lambda: [getattr(getattr(jax.scipy.stats, name), "logpmf", None) or getattr(
+        jax.scipy.stats, name).logpdf for name in ("norm", "t", "bernoulli", "dirichlet")],
+    "newer functions": lambda: (
+        jax.typeof, jax.new_ref, jax.freeze, jax.ref.get, jax.ref.swap, jax.debug.breakpoint,
+        jax.core.eval_jaxpr, jax.core.max_dim, jax.custom_derivatives.SymbolicZero,
+        sparse.JAXSparse, pallas.BlockSpec, pallas.pallas_call, pallas.ds),
+    "reference": lambda: jax.new_ref(jnp.arange(2.0)),
+    "kernel": lambda: (pallas.ANY, pallas.ds(0, 3), pallas.BlockSpec((1,), None)),
+    "grid": lambda: pallas.GridSpec((2,), (pallas.BlockSpec((1,), None),)),
     "error of a tracer": lambda: _raised(lambda: jax.jit(lambda x: bool(x))(1.0)),
 }
 
@@ -100,6 +125,8 @@ def _raised(fun):
 
 def described(value):
     """What an object says, as data that is compared between packages."""
+    if getattr(value, "dtype", None) == jax.dtypes.float0 and hasattr(value, "shape"):
+        return "float0", value.shape
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return [described(v) for v in value]
     if isinstance(value, dict):
@@ -123,6 +150,22 @@ def described(value):
         return value.func.__name__, value.args, value.keywords
     if callable(value) and hasattr(value, "__name__"):
         return value.__name__
+    if isinstance(value, jax.scipy.stats.gaussian_kde):
+        return described(value(jnp.ones(1)).round(3)), described(value.dataset)
+    if isinstance(value, lax.RaggedDotDimensionNumbers):
+        return (value.dot_dimension_numbers, value.lhs_ragged_dimensions,
+                value.rhs_group_dimensions)
+    if isinstance(value, jax.Ref):
+        return "reference", described(value[...])
+    if isinstance(value, frozenset):
+        return sorted([described(v) for v in value])
+    if isinstance(value, jax.custom_derivatives.SymbolicZero):
+        return repr(value.aval)
+    if isinstance(value, pallas.GridSpec):
+        return value.grid, described(value.in_specs)
+    if type(value).__name__ in ("HashablePartial", "Unravel"):
+        leaves = (value.tree if hasattr(value, "tree") else value.args[0]).num_leaves
+        return described(value(jnp.arange(7.0 if leaves == 3 else 3.0)))
     leaves = jax.tree_util.tree_leaves(value)
     if leaves and leaves[0] is not value:
         return type(value).__name__, described(leaves)

@@ -1,5 +1,6 @@
 """Pickles that cross: of jax under the alias, and of pyjx's alias where PYJX_ORACLE_PYTHON is."""
 
+import copy
 import json
 import os
 import pickle
@@ -132,6 +133,136 @@ def test_pickles_of_the_alias_load_in_jax(written):
     assert {name: said for name, said in found.items()
             if said != wanted[name.partition(".")[2]]
             and "error of a tracer" not in name} == {}  # of its own jax loads none, either
+
+
+# What a process that has just come under the alias writes of each object, each in a child of its
+# own, and of each public name: by whom and of what the texts are that begin with pyjx's name.
+NAMES = """
+import importlib, json, os, pickle, pickletools, sys
+import pyjx.as_jax
+import cloudpickle
+from tests.files import contents, objects
+order = [pickle, cloudpickle][::int(sys.argv[1])]
+def own(value):
+    found = {}
+    for writer in order:
+        try:
+            data = writer.dumps(value)
+        except Exception:
+            continue
+        texts = [x for _, x, _ in pickletools.genops(data) if isinstance(x, str)]
+        named = [x for x in texts if x == "pyjx" or x.startswith("pyjx.")]
+        if named:
+            found[writer.__name__] = named
+    return found
+said = {}
+for name, make in objects.MAKERS.items():
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writer, json.dumps(own(make()))[:4000].encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writer)
+    said[name] = os.read(reader, 4096).decode() or "ended"
+    os.close(reader)
+for name in json.loads(contents("0.12.0.1")["names"]):
+    module, _, public = name.partition(":")
+    try:
+        value = getattr(importlib.import_module(module), public)
+    except (AttributeError, ImportError):
+        continue
+    said[name] = json.dumps(own(value))
+print(json.dumps({name: found for name, found in said.items() if found != "{}"}))
+"""
+
+
+# What pyjx writes by its own names: jax cannot fill it with what it holds here, or has it in a
+# module that lists no names.
+OWN = {
+    "jax.experimental.checkify:Error", "jax.experimental.checkify:init_error",
+    "jax.experimental.sparse.ad:wraps", "jax.experimental.sparse.bcsr:bcsr_eliminate_zeros",
+    "jax.experimental.sparse.transform:eval_sparse",
+    "jax.interpreters.batching:axis_primitive_batchers",
+    "jax.interpreters.batching:primitive_batchers", "jax.interpreters.batching:zero_if_mapped",
+    "jax.interpreters.xla:canonicalize_dtype_handlers"}
+
+
+@pytest.mark.parametrize("order", ["1", "-1"], ids=["pickle", "cloudpickle"])
+def test_names_are_of_jax_whoever_writes_first(order):
+    """What nobody has named in the process, too."""
+    pytest.importorskip("cloudpickle")
+    found = json.loads(run(sys.executable, NAMES, order))
+    assert {name: by for name, by in found.items() if name not in OWN} == {}
+
+
+RESOLVE = """
+import importlib, json, pickle
+import pyjx.as_jax
+from tests.files import contents
+missing = []
+for public, held in json.loads(contents("0.12.0.1")["names"]).items():
+    module, _, name = public.partition(":")
+    try:
+        value = getattr(importlib.import_module(module), name)
+    except (AttributeError, ImportError):
+        continue  # it is absent
+    module, _, name = held.partition(":")
+    try:
+        pickle.loads(f"c{module}\\n{name}\\n.".encode())
+    except Exception as error:
+        missing.append((public, held, str(error)))
+print(json.dumps(missing))
+"""
+
+
+# Classes of the interpreters' inner workings, a module that is a package in jax alone, and one of
+# which pyjx has the names alone.
+UNKNOWN = ("jax._src.interpreters.", "jax.experimental.roofline.roofline:", "jax._src.thunky.",
+           "jax._src.dtypes:_CanonicalizeValueHandlersDict",
+           "jax._src.pallas.mosaic.core:AccMemorySpace")
+
+
+def test_names_that_pickles_of_jax_hold_are_known():
+    missing = json.loads(run(sys.executable, RESOLVE))
+    assert [entry for entry in missing if not entry[1].startswith(UNKNOWN)] == []
+    assert len(missing) < 50
+
+
+def test_a_reference_is_pickled_as_its_value():
+    """What is written to one is not seen through the other."""
+    ref = pyjx.new_ref(pyjx.numpy.ones(2))
+    other = pickle.loads(pickle.dumps(ref))
+    ref[0] = 3.0
+    assert type(other) is type(ref) and other[...].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("make", "cure"), [
+    (lambda: pyjx.make_jaxpr(pyjx.numpy.sin)(1.0), "ClosedJaxpr' object: export"),
+    (lambda: pyjx.make_jaxpr(pyjx.numpy.sin)(1.0).jaxpr, "Jaxpr' object: export"),
+    (lambda: pyjx.jit(pyjx.numpy.sin).trace(1.0), "Traced' object: export"),
+    (lambda: pyjx.jit(pyjx.numpy.sin).lower(1.0), "Lowered' object: export"),
+    (lambda: pyjx.jit(pyjx.numpy.sin).lower(1.0).compile(), "serialize_executable"),
+], ids=["closed", "jaxpr", "traced", "lowered", "compiled"])
+def test_programs_are_not_pickled_and_say_what_serves(make, cure):
+    made = make()
+    with pytest.raises(TypeError, match=cure):
+        pickle.dumps(made)
+    assert copy.copy(made) is made and copy.deepcopy(made) is made
+
+
+def test_modules_are_of_jax_where_cloudpickle_takes_a_function_along():
+    pytest.importorskip("cloudpickle")
+    told = run(sys.executable, """
+import pickletools, pyjx.as_jax, cloudpickle
+from jax import errors, ffi, lax, nn, tree_util
+from jax.experimental import checkify, rnn, sparse
+from jax.scipy.stats import norm
+def own():
+    return errors, ffi, lax, nn, tree_util, checkify, rnn, sparse, norm
+print([x for _, x, _ in pickletools.genops(cloudpickle.dumps(own)) if "pyjx" in str(x)])
+""")
+    assert told.strip() == "[]"
 
 
 @pytest.mark.parametrize("name", ["spec", "struct", "key", "named", "mixed mesh", "layout"])

@@ -214,6 +214,9 @@ class BlockSpec:
 class NoBlockSpec:
     """The class of `no_block_spec`."""
 
+    def __reduce__(self) -> str:
+        return "no_block_spec"
+
     def __repr__(self) -> str:
         return "NoBlockSpec"
 
@@ -246,6 +249,9 @@ class GridSpec:
     # How many arguments index maps, too, get references to.
     num_scalar_prefetch = 0
 
+    def __reduce__(self) -> Any:
+        return GridSpec, (self.grid, self.in_specs, self.out_specs, self.scratch_shapes)
+
 
 @dataclass
 class PrefetchScalarGridSpec(GridSpec):
@@ -261,6 +267,9 @@ class PrefetchScalarGridSpec(GridSpec):
                  out_specs: object = no_block_spec, scratch_shapes: object = ()) -> None:
         super().__init__(grid, in_specs, out_specs, scratch_shapes)
         self.num_scalar_prefetch = num_scalar_prefetch
+
+    def __reduce__(self) -> Any:
+        return PrefetchScalarGridSpec, (self.num_scalar_prefetch, *super().__reduce__()[1])
 
 
 @dataclass(frozen=True)

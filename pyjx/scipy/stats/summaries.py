@@ -5,7 +5,8 @@ distributions about their points, `gaussian_kde`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 from pyjx import lax, nn, random
@@ -265,8 +266,16 @@ class gaussian_kde:
     def tree_unflatten(cls, aux_data: None, children: Any) -> gaussian_kde:
         """The object of these arrays."""
         kde = object.__new__(cls)
-        kde.neff, kde.dataset, kde.weights, kde.covariance, kde.inv_cov = children
+        kde.__setstate__(children)
         return kde
+
+    def __reduce__(self) -> Any:
+        return methodcaller("tree_unflatten", None, self.tree_flatten()[0]), (type(self),)
+
+    def __setstate__(self, state: dict[str, Any] | Sequence[Any]) -> None:
+        names = ("neff", "dataset", "weights", "covariance", "inv_cov")
+        values = [state[name] for name in names] if isinstance(state, dict) else state
+        self.neff, self.dataset, self.weights, self.covariance, self.inv_cov = values
 
     @property
     def d(self) -> int:
