@@ -12,6 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import compress
 from typing import Any
 
@@ -402,8 +403,8 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     executable: Any = DescribedExecutable if described else Executable
     functions: Sequence[Any] = ()
     if source.host_calls and not described:
-        executable, functions = host_calls.CallingExecutable, host_calls.host_functions(
-            source, device.client)
+        functions, failures = host_calls.host_functions(source, placement.devices)
+        executable = partial(host_calls.CallingExecutable, failures)
     in_shardings = [*[placement] * len(source.const_args),
                     *compress(placement.in_shardings, source.kept)] \
         if placement.mesh is not None else ()

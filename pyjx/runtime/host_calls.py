@@ -51,16 +51,37 @@ if TYPE_CHECKING:
     from pyjx.jaxlib_api import Sharding
 
 
-def host_functions(program: LoweredProgram, client: Any) -> list[Any]:
-    """What XLA is given for the host calls of a program, in their order."""
-    return [_function(call, client) for call in program.host_calls]
+class Failures(deque[Exception]):
+    """What calls of a program over several CPUs have raised. The program goes on, as a device that
+    waits for one that has failed ends the process; whoever calls it waits for its end if calls have
+    results, which are none where one has failed."""
+
+    def __init__(self, waits: bool) -> None:
+        super().__init__()
+        self.waits = waits
+
+    def raise_first(self) -> None:
+        if self:
+            first = self.popleft()
+            self.clear()
+            raise first
 
 
-def _function(call: HostCall, client: Any) -> Any:
+def host_functions(program: LoweredProgram, devices: Sequence[Any]
+                   ) -> tuple[list[Any], Failures | None]:
+    """What XLA is given for the host calls of a program, in their order, and what keeps the errors
+    of these, if the program goes on."""
+    failures, client = None, devices[0].client
+    if len(devices) > 1 and client.platform == "cpu":
+        failures = Failures(any([call.result_avals for call in program.host_calls]))
+    return [_function(call, client, failures) for call in program.host_calls], failures
+
+
+def _function(call: HostCall, client: Any, failures: Failures | None) -> Any:
     transfers = call.transfers
     if transfers is None:
-        return _for_xla(call, call.ordered)
-    function = _for_xla(call, False)  # no token leaves the device
+        return _for_xla(call, call.ordered, failures)
+    function = _for_xla(call, False, failures)  # no token leaves the device
     return jaxlib_api.transferring_callback(
         client, lambda *arrays: function(*arrays[:transfers.taken]), transfers.sent,
         transfers.received, transfers.send_channels, transfers.receive_channels)
@@ -69,31 +90,36 @@ def _function(call: HostCall, client: Any) -> Any:
 class CallingExecutable(Executable):
     """A compiled program with host calls; their exceptions are the causes of its errors."""
 
-    __slots__ = ("_token_handler", "has_effects", "ordered")
+    __slots__ = ("_failures", "_token_handler", "has_effects", "ordered")
 
-    def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram,
-                 placement: Placement) -> None:
+    def __init__(self, failures: Failures | None, loaded: Any, closed: ClosedJaxpr,
+                 program: LoweredProgram, placement: Placement) -> None:
         super().__init__(loaded, closed, program, placement)
+        self._failures = failures
         self.has_effects = keeps_alive(closed.effects)
         self.ordered = program.ordered
         self._token_handler = jaxlib_api.result_handler(TOKEN, self.sharding, True)
 
     def run(self, operands: Sequence[Any], handlers: list[Any]) -> list[Any]:
         try:
-            return self._with_tokens(operands, handlers) if self.has_effects else super().run(
-                operands, handlers)
+            return self._run_with_token(operands, handlers)
         except jaxlib_api.JaxRuntimeError as error:
             failure = with_cause(error)
             raise failure from failure.__cause__
 
-    def _with_tokens(self, operands: Sequence[Any], handlers: list[Any]) -> list[Any]:
+    def _run_with_token(self, operands: Sequence[Any], handlers: list[Any]) -> list[Any]:
         given = [*self.const_args, *operands]
         if self.ordered:
             token = take_order(self.placement.devices, self.sharding)
             given.insert(len(self.const_args), token)
             handlers = [self._token_handler, *handlers]
         results = self.loaded.execute_sharded(given, with_tokens=True)
-        add_pending(results.consume_token())
+        end = results.consume_token()
+        if self._failures is not None and self._failures.waits:
+            end.block_until_ready()
+            self._failures.raise_first()
+        else:
+            add_pending(end, self.has_effects, self._failures)
         outs: list[Any] = results.consume_with_handlers(handlers)
         if self.ordered:
             give_order(self.placement.devices, outs.pop(0))
@@ -154,7 +180,7 @@ def show_on_host(callback: FlatFunction, args: Sequence[Any]) -> list[Any]:
     return []
 
 
-def _for_xla(host_call: HostCall, ordered: bool) -> Callable[..., Any]:
+def _for_xla(host_call: HostCall, ordered: bool, failures: Failures | None) -> Callable[..., Any]:
     """The function that XLA calls; where the calls are ordered it takes and gives a token first.
 
     One that takes buffers gets these as they are, and writes its results into some.
@@ -167,7 +193,8 @@ def _for_xla(host_call: HostCall, ordered: bool) -> Callable[..., Any]:
             with ensure_compile_time_eval():
                 outs = checked(callback, result_avals, callback(*map(_copied, given)))
         except BaseException as error:  # C++ ends the process for those that are no Exception
-            raise _for_program(error, host_call) from None
+            _fail(error, host_call, failures)
+            outs = [np.zeros(aval.shape, aval.dtype) for aval in result_avals]
         return (args[0], *outs) if ordered else tuple(outs)
 
     def call_with_buffers(context: Any, *buffers: Any) -> None:
@@ -175,28 +202,32 @@ def _for_xla(host_call: HostCall, ordered: bool) -> Callable[..., Any]:
             with ensure_compile_time_eval():
                 callback(context, *buffers)
         except BaseException as error:
-            raise _for_program(error, host_call) from None
+            _fail(error, host_call, failures)
 
     return call_with_buffers if getattr(callback, "takes_buffers", False) else call
 
 
-def _for_program(error: BaseException, call: HostCall) -> RuntimeError:
-    """The error that XLA is given in the place of one that is kept here, to be the cause of the
-    program's. That of a program which runs while Python goes on may come late, or to nobody, so
-    the callback's own is printed then."""
+def _fail(error: BaseException, call: HostCall, failures: Failures | None) -> None:
+    """Let the program fail, or keep the error if it goes on. XLA is given another error in its
+    place, and it is kept here, to be the cause of the program's. That of a program which runs while
+    Python goes on may come late, or to nobody, so the callback's own is printed then."""
     text = _told(error, call.function, call.traceback)
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code is not CallingExecutable.run.__code__:
         frame = frame.f_back
-    if frame is None and not logs.heard(__name__):  # else the callback has logged it
+    heard = frame is not None or (failures is not None and failures.waits)
+    if not heard and not logs.heard(__name__):  # else the callback has logged it
         filter_exception(error)
         op = getattr(call.function, "op", "callback")
         logs.log(__name__, logs.ERROR, f"jax.{op} failed", error)
+    if failures is not None:
+        failures.append(_failure(error, text))
+        return
     if frame is not None:
         number = str(next(_numbers))
         _failures[number] = error, text
         text += f" [host call failure {number}]"
-    return RuntimeError(text).with_traceback(error.__traceback__)
+    raise RuntimeError(text).with_traceback(error.__traceback__) from None
 
 
 def _told(error: BaseException, callback: FlatFunction, traceback: Any = None) -> str:
@@ -267,10 +298,15 @@ def with_cause(error: Exception) -> Exception:
     did."""
     found = [_failures.pop(number, None) for number in _MARK.findall(str(error))]
     for cause, text in filter(None, found):
-        failure = JaxRuntimeError(f"{_FAILED} {text}").with_traceback(error.__traceback__)
-        failure.__cause__ = cause
-        return failure
+        return _failure(cause, text).with_traceback(error.__traceback__)
     return error
+
+
+def _failure(cause: BaseException, text: str) -> Exception:
+    """The error of a program whose callback has raised another one."""
+    failure = JaxRuntimeError(f"{_FAILED} {text}")
+    failure.__cause__ = cause
+    return failure
 
 
 # -- the order of effects --------------------------------------------------------------------------
@@ -288,7 +324,9 @@ class _Order(threading.local):
 
 
 _order = _Order()
-_pending: deque[Any] = deque()  # a token for each program with effects, the oldest first
+# The tokens of programs that call the host, whether these have effects, and what their calls have
+# raised; the oldest first.
+_pending: deque[tuple[Any, bool, Failures | None]] = deque()
 _failed: deque[Exception] = deque(maxlen=16)  # of those whose end was waited for
 
 
@@ -305,13 +343,14 @@ def give_order(devices: tuple[Any, ...], token: Any) -> None:
     _order.tokens[devices] = token
 
 
-def add_pending(token: Any) -> None:
-    """Keep the token of a program with effects until these are done.
+def add_pending(token: Any, has_effects: bool, failures: Failures | None) -> None:
+    """Keep the token of a program that calls the host until it has ended: Python must not end
+    before.
 
-    Where there are too many the oldest is waited for; that it failed is for `effects_barrier` to
-    say, not for the program that happens to come now.
+    Where there are too many the oldest is waited for; that one with effects failed is for
+    `effects_barrier` to say, not for the program that happens to come now.
     """
-    _pending.append(token)
+    _pending.append((token, has_effects, failures))
     if len(_pending) > _MOST_PENDING:
         _wait_for_oldest()
 
@@ -319,12 +358,15 @@ def add_pending(token: Any) -> None:
 def _wait_for_oldest() -> None:
     """Others see that it is pending until it has ended, and may wait for it, too."""
     with suppress(IndexError, ValueError):  # another thread was faster
-        token = _pending[0]
+        oldest = token, has_effects, failures = _pending[0]
         try:
             token.block_until_ready()
+            if failures is not None:
+                failures.raise_first()
         except jaxlib_api.JaxRuntimeError as failure:
-            _failed.append(failure)
-        _pending.remove(token)
+            if has_effects:
+                _failed.append(failure)
+        _pending.remove(oldest)
 
 
 def effects_barrier() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import threading
 import weakref
@@ -48,6 +49,7 @@ from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.ledger import TracedInfo, Traces
 from pyjx.runtime.placement import NO_REQUEST, Request
 from pyjx.runtime.requests import Asked
+from pyjx.runtime.sharding import single_device_sharding
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import DeviceLike
@@ -616,3 +618,11 @@ def clear_caches() -> None:
     # The memory of what went goes back to the system; what stayed lies scattered among it.
     with suppress(AttributeError, OSError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)
+
+
+@atexit.register
+def _let_clients_go() -> None:
+    """Let nothing of this package hold clients as Python ends. One that goes waits for the programs
+    that still run, whose threads must not outlive what they use."""
+    clear_caches()
+    single_device_sharding.cache_clear()

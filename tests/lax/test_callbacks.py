@@ -654,7 +654,7 @@ def test_a_barrier_waits_for_what_another_one_waits_for(monkeypatch):
             waiting.release()
             assert ready.wait(30)
 
-    monkeypatch.setattr(host_calls, "_pending", deque([Token()]))
+    monkeypatch.setattr(host_calls, "_pending", deque([(Token(), True, None)]))
     threads = [threading.Thread(
         target=lambda: (jax.effects_barrier(), found.append(ready.is_set()))) for _ in range(2)]
     for thread in threads:
@@ -679,7 +679,7 @@ class Failing:
         raise jax.errors.JaxRuntimeError(self.why)
 
 for why in ("the first", "the second", "the third"):
-    host_calls.add_pending(Failing(why))
+    host_calls.add_pending(Failing(why), True, None)
 """], capture_output=True, text=True, timeout=120)
     assert not done.stdout
     assert "a program failed" in done.stderr
