@@ -32,7 +32,7 @@ def test_callbacks_of_results_that_nobody_read_end_first(start_python, call, fai
         assert process.returncode == 1 and "disk full" in err
         return
     assert process.returncode == 0, err
-    assert not err and "called" in out
+    assert "called" in out
 
 
 @pytest.mark.parametrize("held", [
