@@ -21,6 +21,7 @@ from pyjx.core.call_code import (
     UNKNOWN,
     arguments_at,
     attribute,
+    before,
     callee,
     leaves_given,
     method_called,
@@ -30,6 +31,8 @@ from pyjx.core.call_code import (
 from pyjx.core.call_notes import ASKED, say
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import (
+    MADE_MESH,
+    OWN_CALL,
     as_field,
     in_short,
     shortened,
@@ -40,6 +43,7 @@ from pyjx.core.value_texts import (
 from pyjx.errors import ConcretizationTypeError
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.not_yet import hint
+from pyjx.states import State
 from pyjx.tree_util import keystr, of_each_leaf, tree_flatten_with_path, tree_map, tree_structure
 
 # -- what C++ says ---------------------------------------------------------------------------------
@@ -120,7 +124,7 @@ _CALLS = {
         ("eval_shape", "args"), ("linearize", "primals"), ("vjp", "primals"))},
 }
 _NARROW = re.compile(r"(-?\d+)[^\d]* (?:too large to convert to|out of bounds for|does not fit) "
-                     r"(u?int(?:8|16|32|64))\.?$")
+                     r"(u?int(?:8|16|32|64))(?: \([\w.]+ is -?\d+\))?\.?$")
 _HASHABLE = {
     "list": "a tuple", "set": "a frozenset", "bytearray": "bytes",
     "dict": "a frozen dataclass, or tuple(sorted(d.items())) of values with a hash"}
@@ -374,6 +378,8 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
         last.tb_frame.f_code.co_filename)
     if isinstance(called, type) and ours:
         text = misspelt.of_class(text, called)
+        if [*signature(called).parameters] == ["mesh"]:
+            text += f". It takes a mesh: {MADE_MESH}"
     _, given = arguments_at(last.tb_frame, last.tb_lasti) or ((), {})
     if given and ours and re.search(r"missing 1 .*: '(fun|f|nodetype)'$", text):
         return (f"{text}. As a decorator with arguments it is @functools.partial({name}, "
@@ -398,9 +404,14 @@ def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> st
     if len(rest) > 1 and {*map(type, rest)} - {type(UNKNOWN)} == {int}:
         shown = f": {tuple(rest)}" * (UNKNOWN not in rest)
         return f"{found.string}. Give {own[several[0]].name} as one tuple{shown}."
-    if given and own[0].name in ("arrays", "tup") and all(
+    if (given or args[1:]) and own[0].name in ("arrays", "tup") and all(
             [x is UNKNOWN or hasattr(x, "shape") for x in args]):
         return f"{found.string}. The arrays are one sequence, as in {name}((a, b))."
+    if given and own[0].name in ("fun", "f", "pyfunc") and callable(args and args[0]) and (
+            not own[1:] or own[1].kind is own[1].KEYWORD_ONLY):
+        return f"{found.string}. {OWN_CALL.format(name)}"
+    if given and name in ("array", "asarray"):
+        return f"{found.string}. {dtypes.VALUES.format(name)}"
     named = [p.name for p in own if p.kind is p.KEYWORD_ONLY and p.name[0] != "_"]
     every = [*[p.name for p in own if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)],
              *["*"][:len(named)], *named, *[f"**{p.name}" for p in own if p.kind is p.VAR_KEYWORD]]
@@ -603,6 +614,21 @@ def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) 
     return found.string + hint(f"pyjx.{found[1]}", "__call__") if misspelt.is_ours(last) else None
 
 
+def _as_context(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """That what gives a context is called, where it stands behind `with` itself."""
+    name, value = value_called(last.tb_frame, before(last))
+    if not callable(value) or not str(attribute(value, "__module__")).startswith(("jax", "pyjx.")):
+        return None
+    needed = ["..."]  # of what C++ or a flag takes, of which True serves for most
+    if type(value) is State:
+        needed = ["True"] if value.value in (False, True) else needed
+    else:
+        with suppress(ValueError):
+            needed = [p.name for p in signature(value).parameters.values()
+                      if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    return f"{found.string}. It is called, as in `with {name}({', '.join(needed)}):`."
+
+
 def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     """What C++ asks of the first argument of a class of its own."""
     _, called = value_called(last.tb_frame, last.tb_lasti)
@@ -673,8 +699,8 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (TypeError, re.compile(r"^unhashable type: '(?:\w+\.)*ArrayImpl'$"), lambda exc, found, last: (
         f"{found.string}. An array is no key of a dictionary or a cache, nor in a set: give "
         "x.item() of a number, or tuple(x.tolist()).")),
-    (TypeError, re.compile("^'State' object does not support the context manager protocol"),
-     lambda exc, found, last: f"{found.string}. It is called, as in `with jax.enable_x64(True):`."),
+    (TypeError, re.compile("^'\\w+' object does not support the .*context manager protocol"),
+     _as_context),
     (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"), _as_called_value),
     (TypeError, re.compile(r"^Array\(\) takes no arguments$"), lambda exc, found, last:
      f"{found.string}. Make an array by jnp.asarray(values), or jnp.zeros(shape)."),

@@ -321,6 +321,17 @@ def indexed_at(tb: TracebackType) -> Any:
     return (_on_stack(2, before, tb.tb_frame) or [UNKNOWN])[0]
 
 
+def before(tb: TracebackType) -> int:
+    """The offset of the instruction before the one that failed."""
+    return max([i.offset for i in _instructions(tb.tb_frame.f_code) if i.offset < tb.tb_lasti])
+
+
+def is_stored(tb: TracebackType) -> bool:
+    """Whether a variable was to have what failed."""
+    after = [i for i in _instructions(tb.tb_frame.f_code) if i.offset > tb.tb_lasti]
+    return bool(after) and after[0].opname.startswith("STORE_")
+
+
 def only_raises(tb: TracebackType) -> bool:
     """Whether an `if` that failed does nothing but raise, whatever else holds."""
     jump, *after = [i for i in _instructions(tb.tb_frame.f_code) if i.offset >= tb.tb_lasti]

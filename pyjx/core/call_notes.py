@@ -75,6 +75,8 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
         if text is not None:
             say(exc, text)
             exc._is_told = True  # type: ignore[attr-defined]
+        if type(exc) is TypeError and not call.functions() and call.then is None:
+            say(exc, _SCOPE.sub("", str(exc)))  # as no function could have it otherwise
         renamed = _name_called(exc, call) and text is None
         if renamed or not _tells(exc, call.name):
             shown = _by_position_and_name(args, kwargs) if frame is None else _as_given(

@@ -38,13 +38,16 @@ def as_asked(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     cure, what = _in_place(users[-1], exc.said), exc.said.what
     if cure is SHOWN:
         what = what.partition("\n")[0]
-    elif cure:
+    elif cure and cure is not _AS_SIZE:
         what = what.partition(" To change its dtype")[0]
     return None if cure is None else told_otherwise(exc, what=what, cure=cure)
 
 
 SHOWN = ("While the function is traced, the array has no value. Print it as the program runs by "
          "jax.debug.print('{x}', x=x).")
+_AS_SIZE = ("As a size or a number of rounds of Python's it must be known while the function is "
+            "traced: mark what it is made of as static (static_argnums or static_argnames of jit), "
+            "or take the largest size and choose by jnp.where(jnp.arange(size) < n, x, 0).")
 _WRITTEN = "{} that is traced: make this one by jax.numpy, and write x = x.at[i].set(value)."
 _OF_NUMPY = _WRITTEN.format("NumPy's arrays hold no value")
 
@@ -82,6 +85,8 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
     if called in (int, float, complex) and "static_argnums" in said.cure:
         within = any([name in CALLS or "SUBSCR" in name or "SLICE" in name
                       for name, _ in outside])
+        if called is int and not within and call_code.is_stored(tb):
+            return _AS_SIZE
         return said.cure if called is int and within else ""  # a number there, else an array
     if called is range:
         return "To loop a traced number of times use lax.fori_loop or lax.while_loop."

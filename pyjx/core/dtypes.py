@@ -401,6 +401,9 @@ def check_valid_dtype(dtype: DType, x: Any = None) -> None:
 _settled = BoundedDict(256, "promoted dtypes")
 
 
+VALUES = "The values are one sequence, as in {0}([1, 2]) or {0}([[1, 2], [3, 4]])."
+
+
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> DType:
     """The dtype to use for a `dtype` argument of the public function `fun_name`.
 
@@ -437,6 +440,8 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
                       f"{fun_name}((2, {dtype}))")
         elif fun_name == "view" and isinstance(dtype, (int, tuple, list)):
             where += f". A shape is for x.reshape({shortened(dtype)})"
+        elif fun_name in ("array", "asarray") and isinstance(dtype, (int, float, list, tuple)):
+            where += f". {VALUES.format(fun_name)}"
         elif type(dtype) in (int, float) and fun_name:
             where += (f". {fun_name} takes a dtype there, such as 'float32'; give what else it "
                       "takes by keyword, and a shape or several axes as one tuple")

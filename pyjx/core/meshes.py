@@ -15,7 +15,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.frames import warn
 from pyjx.core.records import Frozen, Value, filled, refuse_unknown
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import MADE_MESH, shortened
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import DeviceList
 
@@ -293,8 +293,8 @@ class Mesh(_Axes, ContextDecorator):
         names = _names_of(axis_names)
         if devices.size and isinstance(devices.flat[0], (int, str)):
             raise TypeError("Mesh: devices must be an array of devices, got "
-                            f"{shortened(devices.tolist())}. jax.make_mesh((4, 2), ('x', 'y')) "
-                            "takes the sizes of the axes.")
+                            f"{shortened(devices.tolist())}. "
+                            f"{MADE_MESH}")
         if devices.ndim != len(names):
             raise ValueError("Mesh requires the ndim of its first argument (`devices`) to equal "
                              "the length of its second argument (`axis_names`), but got "

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.prefixes import two_structures
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import no_array, shortened
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.functions import source_of, tree_text
 from pyjx.engine.primitives import cast
@@ -119,6 +121,11 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     leaves, tree = operands_in("associative_scan (elems)", elems)
     if not leaves:
         raise ValueError("lax.associative_scan: elems holds no arrays.")
+    kind = (tree.node_data() or [None])[0]
+    if kind in (list, tuple) and not any([get_aval(x).ndim for x in leaves]):
+        raise np.exceptions.AxisError(
+            f"associative_scan: elems holds numbers, which have no axis {axis}. "
+            f"{no_array(kind, len(leaves), 'elems')}")
     axes = [as_axis("associative_scan", "axis", axis, get_aval(x).ndim) for x in leaves]
     if len({get_aval(x).shape[a] for x, a in zip(leaves, axes, strict=True)}) > 1:
         raise ValueError("Array inputs to associative_scan must have the same first dimension. "

@@ -16,7 +16,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.references import check_undivided, is_ref
 from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import concrete_or_error
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import no_array, shortened
 from pyjx.engine.functions import leaf_paths, short_types, source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
 from pyjx.engine.subjaxprs import (
@@ -160,8 +160,8 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
         raise ValueError(
             f"scan got value with no leading axis to scan over: {', '.join(shown)}. "
             f"{'The first' if scalars[1:] else 'It'} is xs{leaf_paths(tree)[scalars[0]]}. "
-            + (f"A {kind.__name__} is no array, but a tree of {len(xs)} leaves: give "
-               "jnp.array(xs)." if kind in (list, tuple) and len(scalars) == len(xs) else
+            + (no_array(kind, len(xs), "xs")
+               if kind in (list, tuple) and len(scalars) == len(xs) else
                "What all iterations share comes from the enclosing scope of f, or is init in "
                "lax.scan(f, init, xs)."
                if steps is None else

@@ -61,7 +61,7 @@ def parts_of(name: str, arrays: Any, dtype: DTypeLike | None = None) -> list[Any
     else:
         parts = operands(name, *arrays)
     if dtype is not None:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name)
+        dtype = _dtype_of_joined(name, dtype)
         return [convert(x, dtype) for x in parts]
     if not parts:
         return parts
@@ -160,7 +160,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """
     if _is_one_array(arrays) and arrays.ndim > 1 and arrays.shape[0] and axis is not None:
         if dtype is not None:
-            dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "concatenate")
+            dtype = _dtype_of_joined("concatenate", dtype)
         return _rows_joined("concatenate", arrays, lambda row: row, axis, dtype)
     parts = parts_of("concatenate", arrays, dtype)
     if axis is None:
@@ -210,7 +210,9 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
     >>> jax.numpy.stack([x, x]).shape, jax.numpy.concatenate([x, x]).shape
     ((2, 2, 3), (4, 3))
     """
-    no_out("stack", out)
+    if out is not None:  # another array, where they are given one by one
+        _axis("stack", axis, 1)
+        no_out("stack", out)
     one = _is_one_array(arrays)
     if one and arrays.ndim and arrays.shape[0]:
         (x,) = operands("stack", arrays)

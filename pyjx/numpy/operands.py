@@ -265,7 +265,8 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
 def no_out(name: str, out: object) -> None:
     """Refuse the `out` argument, which has no meaning for immutable arrays."""
     if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported.")
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported. No array is "
+                                  f"written to: take the result, as in x = jnp.{name}(...).")
 
 
 def _holds_tracer(x: ArrayLike) -> bool:

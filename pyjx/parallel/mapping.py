@@ -25,7 +25,7 @@ from pyjx.core.records import Record
 from pyjx.core.references import check_distinct, check_undivided, is_ref
 from pyjx.core.specs import HiPspec, Infer, InferFromArgs, PartitionSpec, UnreducedKind, axes_of
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import OWN_CALL, shortened
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.functions import (
     FlatFun,
@@ -585,7 +585,7 @@ def pmap(fun: Callable[..., Any], axis_name: AxisName = None, *, in_axes: Any = 
         hash(axis_name)
     except TypeError:
         raise TypeError("pmap: axis_name must be one name that can be hashed, such as a string, "
-                        f"got {shortened(axis_name)}.") from None
+                        f"got {shortened(axis_name)}. {OWN_CALL.format('pmap')}") from None
     static = signature.argument_sets(fun, static_broadcasted_argnums, None)[0]
     donated = signature.argument_sets(fun, donate_argnums, None, "donate")[0]
     if devices is not None and not devices:

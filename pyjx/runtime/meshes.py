@@ -15,6 +15,7 @@ from pyjx.core.explicit import wrong_mesh
 from pyjx.core.jaxpr import Var
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh, empty_mesh
 from pyjx.core.trace import DynamicJaxprTrace, eager_trace, state
+from pyjx.core.value_texts import MADE_MESH
 from pyjx.runtime import backends
 
 NO_MESH = AbstractMesh((), ())
@@ -125,7 +126,8 @@ class set_mesh:
         if mesh is None:
             mesh = empty_mesh()
         if not isinstance(mesh, Mesh):
-            raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
+            raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}. "
+                             f"{MADE_MESH}")
         if mesh.manual_axes:
             raise ValueError(
                 f"mesh {mesh} contains manual axes which is not allowed when using `jax.set_mesh`. "

@@ -14,7 +14,7 @@ from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.prefixes import structure_differences
 from pyjx.core.records import Record
-from pyjx.core.value_texts import as_field, as_pytree, shortened, without_numbers
+from pyjx.core.value_texts import OWN_CALL, as_field, as_pytree, shortened, without_numbers
 from pyjx.engine.functions import leaf_paths, source_of
 from pyjx.engine.types import TreeDef
 from pyjx.lazy import deferred
@@ -176,7 +176,7 @@ def _integers(x: Any, kind: str) -> tuple[int, ...]:
     except TypeError as error:
         named = any([isinstance(i, str) for i in (x if isinstance(x, Iterable) else ())])
         cure = f"Names of arguments are {kind}_argnames of jit" if named else (
-            "The arguments of fun come in a call of their own")
+            OWN_CALL.partition(":")[0])
         raise TypeError(f"{kind}_argnums must be positions of arguments, integers, got "
                         f"{shortened(x)}: {error}. {cure}.") from None
 

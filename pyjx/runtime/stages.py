@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.dtypes import narrowed
 from pyjx.core.effects import is_replaced
 from pyjx.core.evaluation import eval_jaxpr
@@ -17,6 +17,7 @@ from pyjx.core.passes.literals import shown
 from pyjx.core.records import EXPORT, Alike, Unpickled, of_field
 from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer
+from pyjx.core.value_texts import array_cure, shortened
 from pyjx.engine.functions import source_of
 from pyjx.engine.physical import physicalize
 from pyjx.engine.subjaxprs import consts_as_inputs
@@ -452,12 +453,17 @@ class Compiled(_Stage):
     def _check_avals(self, leaves: list[Any]) -> None:
         wrong = []
         avals = self._traced.closed.in_avals
+        names = self._traced.closed.debug_info.arg_names or tuple(map(str, range(len(avals))))
         for i, (x, expected) in enumerate(zip(leaves, avals, strict=True)):
+            if not is_valid_value(x):  # which no function takes from elsewhere: it is compiled
+                raise TypeError(
+                    f"Argument '{names[i]}' compiled with {expected.str_short()} and called with "
+                    f"{shortened(x)} of type {type(x)}, which is not a valid JAX type. "
+                    f"{array_cure(x)}".rstrip())
             aval = get_aval(x)
             if not expected.describes(aval):
                 wrong.append((i, expected, aval))
         if wrong:
-            names = self._traced.closed.debug_info.arg_names or tuple(map(str, range(len(avals))))
             lines = [
                 f"Argument '{names[i]}' compiled with {expected.str_short()} and called with "
                 f"{aval.str_short()}" for i, expected, aval in wrong]

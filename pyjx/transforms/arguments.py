@@ -10,6 +10,7 @@ from typing import Any
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints
 from pyjx.core.name_stack import current_name_stack, transform_name_stack
+from pyjx.core.value_texts import OWN_CALL
 from pyjx.engine.functions import FlatFun, flatten, name_of, source_of, with_at
 from pyjx.engine.linearize import LinearProgram, linearize_flat
 from pyjx.runtime.signature import check_jittable, own_attributes
@@ -61,7 +62,7 @@ def canonical_argnums(name: str, argnums: Any) -> Argnums:
             raise
         cure = "A position counts from 0, as in argnums=0: names are none."
         if not isinstance(argnums, str | list | tuple):
-            cure = f"The arguments of fun come in a call of their own: {name}(fun)(x)."
+            cure = OWN_CALL.format(name)
         raise TypeError(f"{str(error).removesuffix('.')}. {cure}") from None
 
 

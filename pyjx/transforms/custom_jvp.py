@@ -15,6 +15,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.records import of_field
 from pyjx.core.source_info import at_own_lines
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.value_texts import OWN_CALL
 from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import (
     FlatRule,
@@ -118,7 +119,11 @@ class CustomFunction(PositionalFunction[R]):
                  nondiff_argnames: Sequence[str] = ()) -> None:
         super().__init__(fun)
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
-        self.nondiff_argnums = as_ints(self._kind, "nondiff_argnums", numbers)
+        try:
+            self.nondiff_argnums = as_ints(self._kind, "nondiff_argnums", numbers)
+        except TypeError as error:
+            raise TypeError(f"{str(error).removesuffix('.')}. {OWN_CALL.format(self._kind)}"
+                            ) from None
         if nondiff_argnames:
             names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
             self.nondiff_argnames = tuple(names)

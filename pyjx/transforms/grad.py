@@ -273,6 +273,8 @@ _SUM = " With f for it, jax.grad(lambda *args: f(*args).sum()) is the gradient o
 
 def _of(fun: Callable[..., Any], cure: str = "") -> str:
     """Which function an output is of, after a cure, which rules of the user's have not."""
+    if "checkify of " in of_transformation(fun)[0]:
+        cure = _CHECKED
     rule = fun.fwd if isinstance(fun, custom_rules.custom_vjp) else None
     if rule is None:
         return f"{cure} The function is {''.join(of_transformation(fun))}."
@@ -292,7 +294,14 @@ def _rule_at_fault(traced: Callable[[], ClosedJaxpr]) -> str:
     return ""
 
 
+_CHECKED = (" It gives an error beside the value: check the derivative, as in "
+            "checkify.checkify(jax.grad(f)).")
+
+
 def _cure(out_tree: TreeDef) -> str:
+    first = (out_tree.children() or [out_tree])[0].node_data()
+    if first is not None and first[0].__name__ == "Error":
+        return _CHECKED
     if out_tree.node_data() is not None and out_tree.node_data()[0] is type(None):
         return " The function must return its value."
     if out_tree.node_data()[0] in (tuple, list) and len(out_tree.children()) == 2:

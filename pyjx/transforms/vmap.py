@@ -20,7 +20,7 @@ from pyjx.core.records import Record
 from pyjx.core.references import check_distinct, check_undivided, is_ref
 from pyjx.core.specs import MappingSpec, PartitionSpec, axes_of, reshard_first
 from pyjx.core.trace import Tracer, state
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import OWN_CALL, shortened
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten, leaf_paths, source_of
 from pyjx.engine.types import AxisName, P, R, TreeDef
@@ -170,7 +170,8 @@ def vmap(fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: Ax
         in_axes = tuple(in_axes)
     if in_axes is not None and not is_spec(in_axes) and not isinstance(in_axes, tuple):
         raise TypeError("vmap in_axes must be an int, None, or a tuple of entries corresponding to "
-                        f"the positional arguments passed to the function, but got {in_axes}.")
+                        "the positional arguments passed to the function, but got "
+                        f"{in_axes}.{_in_a_call(in_axes)}")
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
     prefixes: dict[Any, list[Any]] = {}
@@ -221,7 +222,14 @@ def _check_axes(name: str, axes: Any) -> None:
             path = leaf_paths(tree)[i]
             where = f", where {name}{path} is {shortened(axis)}" if path else ""
             raise TypeError(f"vmap {name} must be an int, None, or (nested) container with those "
-                            f"types as leaves, but got {axes}{where}.")
+                            f"types as leaves, but got {axes}{where}."
+                            + _in_a_call(axis) * (name == "in_axes"))
+
+
+def _in_a_call(axis: object) -> str:
+    """What is said of what is no axis, but a number or an array to be mapped over."""
+    numbers = isinstance(axis, (float, complex, dict)) or hasattr(axis, "shape")
+    return f" {OWN_CALL.format('vmap')}" * numbers
 
 
 def in_dims_of(name: str, in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any],

@@ -12,6 +12,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, random
 from pyjx.core import advice
+from pyjx.experimental import checkify
 
 V = jnp.arange(3.0)
 PAIRS = [(0.5, jnp.ones(2)), (0.5, jnp.zeros(2))]
@@ -21,7 +22,8 @@ RECORDS = np.array([(1, 2.0), (3, 4.0)], dtype=[("a", int), ("b", float)])
 
 def told(call, *args):
     """The message, as a program that ends with the error shows it."""
-    with pytest.raises((AttributeError, NotImplementedError, TypeError, ValueError)) as caught:
+    with pytest.raises((AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)
+                       ) as caught:
         call(*args)
     advice.complete(caught.value)
     return str(caught.value)
@@ -180,3 +182,100 @@ def test_records_have_fields_of_numbers(call, value, dtypes):
     assert ("all in a tree" in text) == (len(dtypes) > 1)
     if tree := re.search(r"in a tree: ({.*?})", text):
         assert set(jax.device_put(eval(tree[1], {"x": value}))) == {"a", "b"}
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def identity(x):
+    return x
+
+
+def error(x):
+    return checkify.checkify(identity)(x)
+
+
+class Texts:
+    def __jax_array__(self):
+        return "x"
+
+
+ONE = "The arrays are one sequence, as in {}((a, b))."
+OWN = "The arguments of fun come in a call of their own: {0}(fun)(x)."
+WIDE = "Integers have 64 bits with jax.config.update('jax_enable_x64', True)"
+SEQUENCE = "The values are one sequence, as in array([1, 2])"
+MESH = "jax.make_mesh((4, 2), ('x', 'y')) takes the sizes of the axes."
+CHECKED = "check the derivative, as in checkify.checkify(jax.grad(f))."
+
+
+@pytest.mark.parametrize(("call", "cure"), [
+    (lambda: jnp.stack(*[V, V, V]), ONE.format("stack")),
+    (lambda: jnp.stack(V, V, V, V), ONE.format("stack")),
+    (lambda: jnp.stack(V, V, V, axis=0), ONE.format("stack")),
+    (lambda: jnp.concatenate(V, 0, V), ONE.format("concatenate")),
+    (lambda: jnp.hstack(*[V, V, V]), ONE.format("hstack")),
+    (lambda: jnp.stack([V, V], 0, V), "take the result, as in x = jnp.stack(...)."),
+    (lambda: jnp.sum(V, out=np.zeros(())), "take the result, as in x = jnp.sum(...)."),
+    (lambda: jax.vmap(identity, V), OWN.format("vmap")),
+    (lambda: jax.vmap(identity, 1.0), OWN.format("vmap")),
+    (lambda: jax.vmap(identity, [1.0, 2.0]), OWN.format("vmap")),
+    (lambda: jax.vmap(identity, {"a": V}), OWN.format("vmap")),
+    (lambda: jax.jit(identity, V), OWN.format("jit")),
+    (lambda: jax.checkpoint(identity, V), OWN.format("checkpoint")),
+    (lambda: jax.pmap(identity, V), OWN.format("pmap")),
+    (lambda: jax.custom_vjp(identity, V), OWN.format("custom_vjp")),
+    (lambda: checkify.checkify(identity, V), OWN.format("checkify")),
+    (lambda: checkify.checkify(identity, 1.0), OWN.format("checkify")),
+    (lambda: lax.associative_scan(jnp.add, [1.0, 2.0]), "of 2 leaves: give jnp.array(elems)."),
+    (lambda: jax.grad(checkify.checkify(identity))(1.0), CHECKED),
+    (lambda: jax.grad(error)(1.0), CHECKED),
+    (lambda: jax.jacrev(checkify.checkify(identity))(1.0), CHECKED),
+    (lambda: jnp.array((1, 2), (3, 4)), SEQUENCE), (lambda: jnp.array([1], [2]), SEQUENCE),
+    (lambda: jnp.array(1, 2), SEQUENCE), (lambda: jnp.array([1], [2], [3]), SEQUENCE),
+    (lambda: jnp.maximum(jnp.arange(3), 2 ** 40), WIDE),
+    (lambda: jnp.clip(jnp.arange(3), 0, 2 ** 40), WIDE),
+    (lambda: jnp.interp(2 ** 40, V, V), WIDE),
+    (lambda: jnp.searchsorted(jnp.arange(3), 2 ** 40), WIDE),
+    (lambda: jax.set_mesh((8,), ("x",)), MESH), (lambda: jax.set_mesh((8,)), MESH),
+    (lambda: jax.sharding.use_abstract_mesh((8,), ("x",)), MESH),
+])
+def test_calls_have_a_cure_for_what_was_given(call, cure):
+    assert cure in told(call)
+
+
+def test_the_gradient_is_checked_so():
+    checked = meant(CHECKED, r"as in (.*)\.$", checkify=checkify, f=identity)
+    assert checked(1.0)[1] == 1.0
+
+
+@pytest.mark.parametrize(("name", "called"), [
+    ("jax.disable_jit", "()"), ("jax.enable_x64", "(True)"), ("jax.checking_leaks", "()"),
+    ("jax.named_scope", "(name)"), ("jax.set_mesh", "(mesh)"), ("jax.default_device", "(...)"),
+    ("jax.profiler.TraceAnnotation", "(...)"), ("V", None), ("Own", None)])
+def test_what_gives_a_context_is_called(name, called):
+    names = {"jax": jax, "V": V, "Own": Own}
+    exec(f"def call():\n    with {name}:\n        pass", names)
+    text = told(names["call"])
+    assert called is None or f"It is called, as in `with {name}{called}:`." in text
+    assert ("It is called" in text) == (called is not None)
+
+
+def sized(x):
+    n = int(x.sum())
+    return jnp.ones(n)
+
+
+def test_a_size_is_told_to_be_known():
+    text = told(jax.jit(sized), V)
+    assert "mark what it is made of as static" in text and "x.astype(int)" in text
+    chosen = meant(text, r"choose by (.*?)\.\n", size=3, n=2, x=V)
+    assert chosen.tolist() == [0.0, 1.0, 0.0]
+    assert "As a size" not in told(jax.jit(lambda x: int(x) + 1), 1.0)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jax.jit(jnp.sin).lower(1.0).compile()("x"), lambda: jnp.sin(Texts()),
+    lambda: jax.export.export(jax.jit(jnp.sin))(1.0).call("x")])
+def test_what_no_function_can_have_otherwise_is_no_closure(call):
+    text = told(call)
+    assert "is not a valid JAX type" in text and "closure" not in text

@@ -24,7 +24,7 @@ from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive, vary
 from pyjx.core.specs import Axes, PartitionSpec
 from pyjx.core.trace import Tracer, trace_to_jaxpr
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import OWN_CALL, shortened
 from pyjx.engine.calls import call
 from pyjx.engine.custom_derivative_calls import FlatRule, custom_jvp_call_p, custom_vjp_call_p
 from pyjx.engine.functions import name_of
@@ -88,10 +88,10 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
     """
     if not callable(f):
         raise TypeError(f"checkify: f must be callable, got {shortened(f)}.")
-    categories = frozenset(errors)
-    if not all([isinstance(c, type) for c in categories]):
+    if not isinstance(errors, Iterable) or not all([isinstance(c, type) for c in errors]):
         raise TypeError("checkify: errors must be a set of errors such as checkify.nan_checks, got "
-                        f"{shortened(errors)}.")
+                        f"{shortened(errors)}. {OWN_CALL.format('checkify')}")
+    categories = frozenset(errors)
 
     def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         out_tree: Any = None
