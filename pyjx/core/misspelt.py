@@ -31,7 +31,8 @@ _OTHER_NAMES = {
     "len": "length", "steps": "num", "step": "num", "check_rep": "check_vma", "sharding": "device",
     "axis": "dimension in_axes axis_name", "static_argnums": "static_broadcasted_argnums",
     "depth": "num_classes", "reverse": "descending", "interpolation": "method",
-    "alpha": "negative_slope",
+    "alpha": "negative_slope", "in_axis_resources": "in_shardings",
+    "out_axis_resources": "out_shardings",
 }
 _OTHER_METHODS = {  # what others say for an update, some of which are close to another one
     "add": "plus increment inc accumulate index_add scatter_add add_at",
@@ -103,6 +104,7 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     if name == "__init__" and isinstance(called, type):
         said = of_class(said, called)
     known: dict[str, bool] = {}  # whether it may be given by its name
+    fun: Any = as_meant
     for fun in islice(functions_named(owner, name, last), 3):
         known.update({
             "*" * (p.kind is p.VAR_POSITIONAL) + p.name: p.kind in (
@@ -116,6 +118,8 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     others = [p for p in _OTHER_NAMES.get(given, "").split() if p in named]
     close = others[:1] or difflib.get_close_matches(given, named, 1, 0.7) or [
         p for p in named if p.startswith(f"{given}_")]
+    if given == "out" and fun.__module__.startswith("pyjx.numpy."):
+        return f"{said}. No array is written to: take the result, as in x = {name}(...)."
     if len(close) == 1:
         return f"{said}. Did you mean '{close[0]}'?"
     shown = ", ".join([p for p in known if p[0] != "_"])

@@ -269,12 +269,20 @@ def pad(operand: ArrayLike, padding_value: Any, padding_config: Sequence[tuple[i
 # -- concatenate -----------------------------------------------------------------------------------
 
 
+def _where_they_fit(xs: Sequence[ShapedArray]) -> str:
+    """Along which dimension these can be concatenated, if along another one."""
+    for i in range(xs[0].ndim):
+        if len({x.shape[:i] + x.shape[i + 1:] for x in xs}) == 1:
+            return f" They fit along dimension {i}."
+    return ""
+
+
 def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     first = xs[0]
     shapes = ", ".join([str(x.shape) for x in xs]) if any(x is not first for x in xs) else None
     if any(x.ndim != first.ndim for x in xs):
         raise TypeError("concatenate: Cannot concatenate arrays with different numbers of "
-                        f"dimensions: got {shapes}.")
+                        f"dimensions: got {shapes}. A new axis is x[None], or x[:, None].")
     if not 0 <= dimension < first.ndim:
         raise TypeError(f"concatenate dimension out of bounds: dimension {dimension} for shapes "
                         f"{', '.join([str(x.shape) for x in xs])}.")
@@ -282,7 +290,8 @@ def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     if any(x.shape[:dimension] + x.shape[dimension + 1:] != rest for x in xs):
         raise TypeError(
             "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
-            f"being concatenated: concatenating along dimension {dimension} for shapes {shapes}.")
+            f"being concatenated: concatenating along dimension {dimension} for shapes {shapes}."
+            f"{_where_they_fit(xs)}")
     check_same_dtypes("concatenate", *xs)
     size = sum([x.shape[dimension] for x in xs])
     return ShapedArray(insert(rest, dimension, size), first.dtype, all_weak(xs))

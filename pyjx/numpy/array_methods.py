@@ -68,10 +68,12 @@ def _leave(name: str, x: Array, other: object, reflected: bool = False) -> Any:
     """
     repeats = name in ("__mul__", "__rmul__")
     count = not x.aval.ndim and dtypes.issubdtype(x.aval.dtype, np.integer)
-    if type(other) in _CONTAINERS or (repeats and type(other) is str and not count):
+    text = type(other) is str and not (repeats and count) and name not in ("__eq__", "__ne__")
+    if type(other) in _CONTAINERS or text:
         kinds = [type(x).__name__, type(other).__name__]
         cure = ("; jax.tree.map(f, a, b) computes with each leaf of trees" if type(other) is dict
-                else "; make it an array with jnp.asarray" if type(other) in _CONTAINERS else "")
+                else "; make it an array with jnp.asarray" if type(other) in _CONTAINERS else
+                "; of a text float(text) is a number")
         if repeats and count and type(other) in (list, tuple):
             cure += "; to repeat it, use Python's int, as a static argument of jit is"
         raise TypeError(f"unsupported operand type(s) for {_symbol(name)}: "

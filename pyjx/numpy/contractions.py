@@ -29,7 +29,14 @@ from pyjx.lax.contractions import (
 )
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
-from pyjx.numpy.operands import as_tuple, canonical_axis, filled_like, is_integer, numpy_function
+from pyjx.numpy.operands import (
+    as_tuple,
+    canonical_axis,
+    filled_like,
+    is_integer,
+    no_out,
+    numpy_function,
+)
 from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, strong
 from pyjx.numpy.reductions import promoted_integer
 from pyjx.numpy.ufuncs import multiply
@@ -415,8 +422,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     >>> jax.numpy.outer(jax.numpy.array([1, 2]), jax.numpy.array([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.outer is not supported.")
+    no_out("outer", out)
     a, b = promote_dtypes(*operands("outer", a, b))
     m, n = get_aval(a).size, get_aval(b).size
     column = lax.broadcast_in_dim(lax.reshape(a, (m,)), (m, n), (0,))
@@ -471,8 +477,7 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     >>> int(jax.numpy.trace(jax.numpy.array([[1, 2], [3, 4]])))
     5
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.trace is not supported.")
+    no_out("trace", out)
     (a,) = operands("trace", a)
     (offset,) = operands("trace", offset)
     if np.ndim(offset) or not is_integer(offset):

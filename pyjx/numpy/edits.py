@@ -19,7 +19,14 @@ from pyjx.core.integers import max_dim
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.elementwise import stretch
-from pyjx.numpy.operands import as_bool, canonical_axes, canonical_axis, dtype_of, numpy_function
+from pyjx.numpy.operands import (
+    as_bool,
+    canonical_axes,
+    canonical_axis,
+    dtype_of,
+    no_out,
+    numpy_function,
+)
 from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands, promote_dtypes
 from pyjx.runtime.operations import op_jit
@@ -480,8 +487,7 @@ def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array | np.ndarray, out:
     >>> jax.numpy.choose(jax.numpy.array([1, 0]), [jax.numpy.array([1, 2]), 10]).tolist()
     [10, 2]
     """
-    if out is not None:
-        raise NotImplementedError("The 'out' argument to jnp.choose is not supported.")
+    no_out("choose", out)
     a, *arrays = operands("choose", a, *choices)
     if not dtypes.issubdtype(dtype_of(a), np.integer):
         raise ValueError("`a` array must be integer typed")

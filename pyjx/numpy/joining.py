@@ -210,9 +210,9 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
     >>> jax.numpy.stack([x, x]).shape, jax.numpy.concatenate([x, x]).shape
     ((2, 2, 3), (4, 3))
     """
-    if out is not None:  # another array, where they are given one by one
+    if type(axis) is not int and np.ndim(axis):  # the arrays are given one by one
         _axis("stack", axis, 1)
-        no_out("stack", out)
+    no_out("stack", out)
     one = _is_one_array(arrays)
     if one and arrays.ndim and arrays.shape[0]:
         (x,) = operands("stack", arrays)

@@ -131,7 +131,19 @@ def _axes_used(items: tuple[Any, ...]) -> int:
 def _raise_too_many(shape: tuple[int, ...], items: tuple[Any, ...]) -> None:
     used = _axes_used(tuple([x for x in items if x is not Ellipsis]))
     raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were "
-                     "indexed")
+                     f"indexed{_SEVERAL}")
+
+
+_SEVERAL = ". Several elements along one axis are one index: x[jnp.array([i, j])]."
+
+
+def _fitting(shape: tuple[int, ...], axis: int, mask_shape: tuple[int, ...]) -> str:
+    """Where a mask fits that does not at an axis; else how one is made that does."""
+    n = len(mask_shape)
+    for i in range(len(shape) - n + 1):
+        if shape[i:i + n] == mask_shape and not axis:
+            return f". It fits along axis {i}: x[{':, ' * i}mask]."
+    return ". Make it of the array that it is for, as in x[x > 0]."
 
 
 def _parse_slice(item: slice, n: int, position: int, pattern: list[Entry], values: list[Any]
@@ -244,7 +256,8 @@ def _parse_integer(shape: tuple[int, ...], items: tuple[Any, ...], item: object,
                         "use `arr[array(seq)]` instead of `arr[seq]`. See "
                         "https://github.com/jax-ml/jax/issues/4564 for more information.")
     if isinstance(item, str):
-        raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
+        raise TypeError(f"JAX does not support string indexing; got idx={item!r}. An array "
+                        "has positions alone: keep named arrays in a dictionary, d[name][i].")
     if not hasattr(item, "__index__") and not isinstance(item, SymbolicDim):
         raise IndexError("only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and "
                          f"integer or boolean arrays are valid indices. Got {item}")
@@ -272,11 +285,13 @@ def _parse_mask(shape: tuple[int, ...], mask: ArrayLike, mask_shape: tuple[int, 
     own = shape[axis:axis + len(mask_shape)]
     if len(own) < len(mask_shape):
         raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but "
-                         f"{axis + len(mask_shape)} were indexed")
+                         f"{axis + len(mask_shape)} were indexed. A mask counts for as many axes "
+                         "as it has.")
     for i, (n, m) in enumerate(zip(own, mask_shape, strict=True)):
         if m not in (0, n):
             raise IndexError(f"boolean index did not match shape of indexed array in index "
-                             f"{axis + i}: got {mask_shape}, expected {list(own)}")
+                             f"{axis + i}: got {mask_shape}, expected {list(own)}"
+                             f"{_fitting(shape, axis, mask_shape)}")
     for indices in host.nonzero():
         pattern.append(ARRAY)
         values.append(indices.astype(np.int32))

@@ -465,7 +465,9 @@ def fold_in(key: KeyLike, data: ArrayLike) -> Array:
     else:
         if not is_valid_value(data) or dtypes.issubdtype(get_aval(data).dtype, np.complexfloating):
             raise TypeError(f"fold_in: data must be an integer, got {shortened(data)} of type "
-                            f"{type(data)}.")
+                            f"{type(data)}."
+                            + " Of a name one is zlib.crc32(name.encode())."
+                            * (type(data).__name__ == "str"))
         shape = get_aval(data).shape
         if shape:
             raise TypeError("fold_in accepts a scalar, but was given an array of "

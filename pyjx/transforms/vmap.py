@@ -505,7 +505,9 @@ def _raise_sizes(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
             how_many = "most" if i == 0 else "some"
             lines.append(f"{how_many} axes ({len(where)} of them) had size {size}, e.g. {where[0]}")
     bullets = ";\n".join([f"  * {line}" for line in lines])
-    raise ValueError(f"{name} got inconsistent sizes for array axes to be mapped:\n{bullets}")
+    shared = "\nWhat all examples share, such as weights, has None in in_axes." * (name == "pmap")
+    raise ValueError(
+        f"{name} got inconsistent sizes for array axes to be mapped:\n{bullets}{shared}")
 
 
 def _leaf_names(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

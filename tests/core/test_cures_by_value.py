@@ -4,6 +4,7 @@ import collections
 import enum
 import re
 import types
+import zlib
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, random
 from pyjx.core import advice
-from pyjx.experimental import checkify
+from pyjx.experimental import checkify, pjit
 
 V = jnp.arange(3.0)
 PAIRS = [(0.5, jnp.ones(2)), (0.5, jnp.zeros(2))]
@@ -22,8 +23,8 @@ RECORDS = np.array([(1, 2.0), (3, 4.0)], dtype=[("a", int), ("b", float)])
 
 def told(call, *args):
     """The message, as a program that ends with the error shows it."""
-    with pytest.raises((AttributeError, NotImplementedError, OverflowError, TypeError, ValueError)
-                       ) as caught:
+    with pytest.raises((AttributeError, IndexError, NotImplementedError, OverflowError, TypeError,
+                        ValueError)) as caught:
         call(*args)
     advice.complete(caught.value)
     return str(caught.value)
@@ -279,3 +280,54 @@ def test_a_size_is_told_to_be_known():
 def test_what_no_function_can_have_otherwise_is_no_closure(call):
     text = told(call)
     assert "is not a valid JAX type" in text and "closure" not in text
+
+
+# -- operands, and what has another name -----------------------------------------------------------
+
+
+M = jnp.ones((3, 4))
+HALF = jnp.eye(2, dtype=jnp.bfloat16)
+LAYER = "jax.nn.standardize(x, axis=-1) * scale + bias"
+
+
+@pytest.mark.parametrize(("call", "cure"), [
+    (lambda: V[0, 1], "are one index: x[jnp.array([i, j])]."),
+    (lambda: V["a"], "keep named arrays in a dictionary, d[name][i]."),
+    (lambda: V[jnp.array([True, False])], "as in x[x > 0]."),
+    (lambda: M[jnp.ones(4, bool)], "It fits along axis 1: x[:, mask]."),
+    (lambda: V[jnp.ones((3, 1), bool)], "A mask counts for as many axes as it has."),
+    (lambda: jnp.concatenate([M, jnp.ones((3, 2))]), "They fit along dimension 1."),
+    (lambda: jnp.concatenate([M, V]), "A new axis is x[None], or x[:, None]."),
+    (lambda: V + "1", "of a text float(text) is a number"),
+    (lambda: "1" + V, "of a text float(text) is a number"),
+    (lambda: jax.jit(lambda x: x < "1")(V), "of a text float(text) is a number"),
+    (lambda: jnp.linalg.inv(HALF), "Convert: x.astype('float32')."),
+    (lambda: jax.pmap(lambda w, x: x @ w)(M, jnp.ones((1, 3))), "such as weights, has None in "),
+    (lambda: random.fold_in(KEYS[0], "layer1"), "Of a name one is zlib.crc32(name.encode())."),
+    (lambda: pjit.pjit(identity, in_axis_resources=None), "Did you mean 'in_shardings'?"),
+    (lambda: jnp.outer(V, V, out=V), "take the result, as in x = jnp.outer(...)."),
+    (lambda: jnp.dot(V, V, out=V), "take the result, as in x = dot(...)."),
+    (lambda: jax.vmap(identity, out=0), "Did you mean 'out_axes'?"),
+    (lambda: jax.nn.LayerNorm, LAYER), (lambda: jnp.nditer, "Use jax.vmap"),
+])
+def test_what_is_refused_has_a_cure(call, cure):
+    assert cure in told(call)
+
+
+def test_these_cures_work():
+    assert V[jnp.array([0, 1])].shape == (2,) and M[:, jnp.ones(4, bool)].shape == M.shape
+    assert jnp.concatenate([M, jnp.ones((3, 2))], 1).shape == (3, 6)
+    assert jnp.linalg.inv(HALF.astype("float32")).tolist() == jnp.eye(2).tolist()
+    name = "layer1"
+    random.fold_in(KEYS[0], eval("zlib.crc32(name.encode())", {"zlib": zlib, "name": name}))
+    meant(LAYER, "(.*)", x=M, scale=1.0, bias=0.0)
+    assert (V == "1") is False  # which is asked of any two objects
+
+
+def test_a_symbolic_size_is_told_what_its_value_is():
+    (n,) = jax.export.symbolic_shape("n")
+    with pytest.raises(jax.errors.InconclusiveDimensionOperation, match=r"is jnp\.asarray"):
+        int(n)
+    exported = jax.export.export(jax.jit(lambda x: x * jnp.asarray(x.shape[0])))(
+        jax.ShapeDtypeStruct((n,), "float32"))
+    assert exported.call(V).tolist() == [0.0, 3.0, 6.0]

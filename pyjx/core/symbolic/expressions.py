@@ -416,7 +416,8 @@ class DimExpr(SymbolicDim):
 
     def __int__(self) -> int:
         raise InconclusiveDimensionOperation(
-            f"Symbolic dimension '{self}' used in a context that requires a constant{SEE}")
+            f"Symbolic dimension '{self}' used in a context that requires a constant. In "
+            f"the program its value is jnp.asarray(n).{SEE}")
 
     def __jax_array__(self) -> Any:
         return self.as_scalar()

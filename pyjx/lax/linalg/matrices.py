@@ -59,7 +59,9 @@ def check_operands(name: str, avals: tuple[ShapedArray, ...], ranks: tuple[int, 
         if aval.dtype not in accepted:
             known = ", ".join(map(str, accepted))
             raise TypeError(f"{name} does not accept dtype {dtypes.name(aval.dtype)} at position "
-                            f"{i}. Accepted dtypes at position {i} are subtypes of {known}.")
+                            f"{i}. Accepted dtypes at position {i} are subtypes of {known}."
+                            + " Convert: x.astype('float32')."
+                            * (dtypes.issubdtype(aval.dtype, np.floating) and not real))
         if aval.ndim < rank:
             raise TypeError(f"Input {i} to {name} must have rank at least {rank}, but got "
                             f"shape={aval.shape}")
