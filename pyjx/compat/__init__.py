@@ -159,6 +159,7 @@ MODULES = {
                         "SetNameStackContextManager=set_name_stack,"
                         "TransformNameStackContextManager=transform_name_stack,"
                         "UserContextManager=user_context",
+    "sourcemap": "pyjx.experimental.source_mapper",
     "stages": "pyjx.stages",
     "state": "pyjx.ref",
     "state.discharge": "pyjx.experimental.pallas:run_state",

@@ -7,6 +7,7 @@ alone. Products and convolutions count in both.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -38,12 +39,19 @@ __all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "register_r
            "register_standard_roofline", "roofline", "roofline_and_grad", "rooflines"]
 
 
+def _by_names(self: object) -> Any:
+    """How such objects are pickled."""
+    return functools.partial(type(self), **vars(self)), ()
+
+
 @dataclasses.dataclass(frozen=True)
 class RooflineShape:
     """The shape and dtype of a value."""
 
     shape: tuple[int, ...]
     dtype: Any
+
+    __reduce__ = _by_names
 
     @classmethod
     def from_aval(cls, aval: ShapedArray | AbstractRef) -> RooflineShape:
@@ -101,6 +109,8 @@ class RooflineResult:
     hbm_bytes: int = 0
     peak_hbm_bytes: int = 0
     unfused_hbm_bytes: int = 0
+
+    __reduce__ = _by_names
 
     @classmethod
     def zeros(cls) -> RooflineResult:

@@ -67,6 +67,12 @@ class StatefulPRNG:
     _base_key: Array
     _counter: Ref
 
+    def __reduce__(self) -> Any:
+        return type(self), (self._base_key, self._counter)
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        vars(self).update(zip(("_base_key", "_counter"), state, strict=True))  # of jax's pickles
+
     def __post_init__(self) -> None:
         key, counter = self._base_key, self._counter
         if not dtypes.issubdtype(getattr(key, "dtype", None), dtypes.prng_key):

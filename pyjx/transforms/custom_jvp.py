@@ -76,6 +76,15 @@ class PositionalFunction(Generic[R]):
         if code is not None and not code.co_kwonlyargcount and not code.co_flags & 0x0C:
             self._plain = code.co_argcount - hasattr(fun, "__self__")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is the user's, by jax's names; what is known of it is found anew."""
+        return {name: value for name, value in vars(self).items()
+                if name not in ("_plain", "_signature", "jit_traces")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        PositionalFunction.__init__(self, state["fun"])
+        vars(self).update(state)
+
     def __getattr__(self, name: str) -> Any:
         if name == "fun":
             raise AttributeError(name)

@@ -190,6 +190,9 @@ class custom_vjp(CustomFunction[R]):
     with_accums: bool = False
     remat_rules: RematRules | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"remat_rules": self.remat_rules, **super().__getstate__()}
+
     def defvjp(self, fwd: Callable[..., tuple[R, Any]], bwd: Callable[..., Cotangents],
                symbolic_zeros: bool = False, optimize_remat: bool = False,
                generic_batching: bool = False) -> None:

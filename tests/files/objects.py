@@ -1,6 +1,7 @@
 """Objects that jax and pyjx, under its name, pickle; and how they are compared."""
 
 import jax
+import jax.custom_batching
 import jax.custom_derivatives
 import jax.example_libraries.optimizers
 import jax.experimental.layout
@@ -14,6 +15,7 @@ import numpy as np
 from jax import lax
 from jax.experimental import checkify, pallas, sparse
 from jax.experimental.layout import Layout
+from jax.experimental.random import StatefulPRNG, stateful_rng
 from jax.flatten_util import ravel_pytree
 from jax.scipy.spatial.transform import Rotation
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding
@@ -107,11 +109,36 @@ MAKERS = {
         jax.typeof, jax.new_ref, jax.freeze, jax.ref.get, jax.ref.swap, jax.debug.breakpoint,
         jax.core.eval_jaxpr, jax.core.max_dim, jax.custom_derivatives.SymbolicZero,
         sparse.JAXSparse, pallas.BlockSpec, pallas.pallas_call, pallas.ds),
+    "custom": lambda: [with_rules(jax.custom_jvp(double), tangents),
+                       with_rules(jax.custom_vjp(double), forward, backward),
+                       jax.custom_batching.custom_vmap(double)],
+    "generator": lambda: stateful_rng(3),
     "reference": lambda: jax.new_ref(jnp.arange(2.0)),
     "kernel": lambda: (pallas.ANY, pallas.ds(0, 3), pallas.BlockSpec((1,), None)),
     "grid": lambda: pallas.GridSpec((2,), (pallas.BlockSpec((1,), None),)),
     "error of a tracer": lambda: _raised(lambda: jax.jit(lambda x: bool(x))(1.0)),
 }
+
+
+def double(x):
+    return 2 * x
+
+
+def tangents(primals, tangents):
+    return 2 * primals[0], 3 * tangents[0]
+
+
+def forward(x):
+    return 2 * x, x
+
+
+def backward(x, g):
+    return (4 * g * x,)
+
+
+def with_rules(function, *rules):
+    (function.defjvp if len(rules) == 1 else function.defvjp)(*rules)
+    return function
 
 
 def _raised(fun):
@@ -155,6 +182,12 @@ def described(value):
     if isinstance(value, lax.RaggedDotDimensionNumbers):
         return (value.dot_dimension_numbers, value.lhs_ragged_dimensions,
                 value.rhs_group_dimensions)
+    if isinstance(value, (jax.custom_jvp, jax.custom_vjp)):
+        return float(value(1.0)), float(jax.grad(value)(1.0))
+    if isinstance(value, jax.custom_batching.custom_vmap):
+        return float(value(1.0))
+    if isinstance(value, StatefulPRNG):
+        return described(value.key())
     if isinstance(value, jax.Ref):
         return "reference", described(value[...])
     if isinstance(value, frozenset):

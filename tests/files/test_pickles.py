@@ -229,6 +229,17 @@ def test_names_that_pickles_of_jax_hold_are_known():
     assert len(missing) < 50
 
 
+@pytest.mark.parametrize("make", [
+    lambda: pyjx.custom_derivatives.SymbolicZero(pyjx.typeof(1.0)),
+    lambda: pyjx.experimental.pallas.GridSpec((2,)),
+    lambda: pyjx.experimental.roofline.RooflineResult(flops=3),
+    lambda: pyjx.experimental.roofline.RooflineShape((2,), "float32")],
+    ids=["zero", "grid", "costs", "shape"])
+def test_states_that_jax_keeps_otherwise_are_not_written(make):
+    """What has none is made by a call, which all versions know."""
+    assert len(make().__reduce_ex__(4)) == 2
+
+
 def test_a_reference_is_pickled_as_its_value():
     """What is written to one is not seen through the other."""
     ref = pyjx.new_ref(pyjx.numpy.ones(2))
