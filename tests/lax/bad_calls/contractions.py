@@ -85,11 +85,11 @@ CALLS["ragged_dot"] = [
 CALLS["ragged_dot_general"] = [
     *[bad(*args, _RAGGED, says=says) for args, says in _RAGGED_CALLS],
     *[bad(_ROWS, _STACK, _SIZES, d, says="dimension_numbers")
-      for d in (None, 3, (1, 2), (None, (0,), (0,)), _RAGGED._replace(lhs_ragged_dimensions="x"))],
-    bad(_ROWS, _STACK, _SIZES, _RAGGED._replace(lhs_ragged_dimensions=(5,)), says="ragged"),
-    bad(_ROWS, _STACK, _SIZES, _RAGGED._replace(lhs_ragged_dimensions=()), says="ragged"),
-    bad(_ROWS, _STACK, _SIZES, _RAGGED._replace(rhs_group_dimensions=(5,)), says="group"),
-    bad(_ROWS, _STACK, _SIZES, _RAGGED._replace(rhs_group_dimensions=()), says="group"),
+      for d in (None, 3, (1, 2), (None, (0,), (0,)), _RAGGED.update(lhs_ragged_dimensions="x"))],
+    bad(_ROWS, _STACK, _SIZES, _RAGGED.update(lhs_ragged_dimensions=(5,)), says="ragged"),
+    bad(_ROWS, _STACK, _SIZES, _RAGGED.update(lhs_ragged_dimensions=()), says="ragged"),
+    bad(_ROWS, _STACK, _SIZES, _RAGGED.update(rhs_group_dimensions=(5,)), says="group"),
+    bad(_ROWS, _STACK, _SIZES, _RAGGED.update(rhs_group_dimensions=()), says="group"),
     *[bad(_ROWS, _STACK, _SIZES, _RAGGED, None, d) for d in BAD_DTYPES],
 ]
 
