@@ -275,8 +275,25 @@ def _instructions(code: CodeType) -> list[Instruction]:
     key = code.co_filename, code  # which is equal to one of another file
     found: list[Instruction] | None = _read.get(key)
     if found is None:
-        found = _read[key] = list(get_instructions(code))
+        found = _read[key] = [part for i in get_instructions(code) for part in _parts(i)]
     return found
+
+
+def _parts(i: Instruction) -> list[Instruction]:
+    """An instruction; the two that one of two variables stands for, which Python 3.13 has."""
+    kinds = i.opname.replace("_FAST_", "_FAST ").split()
+    if len(kinds) == 1 or type(i.argval) is not tuple:
+        return [i]
+    return [i._replace(opname=kind, opcode=opmap[kind], arg=0, argval=name)
+            for kind, name in zip(kinds, i.argval, strict=True)]
+
+
+def failed_at(tb: TracebackType) -> Instruction:
+    """The instruction that failed; of one that asks for a truth value alone, as Python 3.13 has
+    them, the next one, which that is for."""
+    every = _instructions(tb.tb_frame.f_code)
+    k = max([k for k, i in enumerate(every) if i.offset <= tb.tb_lasti])
+    return every[k + (every[k].opname == "TO_BOOL" or every[k].argrepr[:5] == "bool(")]
 
 
 def arguments_at(frame: FrameType, at: int) -> tuple[list[Any], dict[str, Any]] | None:
@@ -334,8 +351,8 @@ def is_stored(tb: TracebackType) -> bool:
 
 def only_raises(tb: TracebackType) -> bool:
     """Whether an `if` that failed does nothing but raise, whatever else holds."""
-    jump, *after = [i for i in _instructions(tb.tb_frame.f_code) if i.offset >= tb.tb_lasti]
-    body = [i for i in after if i.offset < jump.argval]
+    jump = failed_at(tb)
+    body = [i for i in _instructions(tb.tb_frame.f_code) if jump.offset < i.offset < jump.argval]
     return bool(body) and body[-1].opname == "RAISE_VARARGS" and not any(
         [i.opcode in hasjrel for i in body])
 

@@ -55,7 +55,7 @@ _OF_NUMPY = _WRITTEN.format("NumPy's arrays hold no value")
 def _in_place(tb: TracebackType, said: Said) -> str | None:
     """What serves in the place of what failed; None where nothing else is known."""
     frame, at, code = tb.tb_frame, tb.tb_lasti, tb.tb_frame.f_code.co_code
-    operation, before = opname[code[at]], opname[code[max(at - 2, 0)]]
+    operation, before = call_code.failed_at(tb).opname, opname[code[max(at - 2, 0)]]
     if operation in ("STORE_SUBSCR", "STORE_SLICE"):
         return _WRITTEN.format("Lists take no index") if said.known else _OF_NUMPY
     if operation == "BINARY_OP" and code[at + 1] == 6:  # `"%.2f" % x`
@@ -66,7 +66,7 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
             "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size).")
     if operation == "BINARY_SUBSCR":
         return _chosen(call_code.indexed_at(tb))
-    if operation == "UNARY_NOT" or (operation == "TO_BOOL" and opname[code[at + 2]] == "UNARY_NOT"):
+    if operation == "UNARY_NOT":
         return _PYTHONS.format("not", "~x of Booleans, or jnp.logical_not(x)")
     if operation == "CONTAINS_OP":
         return _PYTHONS.format("in", "jnp.any(x == y) or jnp.isin")
@@ -78,7 +78,7 @@ def _in_place(tb: TracebackType, said: Said) -> str | None:
     if operation.startswith("POP_JUMP") and kernel:
         return ("What a kernel does under a condition is a function of no arguments, decorated by "
                 "pl.when(condition).")
-    name, called = ("", None) if operation[:4] not in ("CALL", "CACH") else value_called(frame, at)
+    name, called = ("", None) if operation not in CALLS else value_called(frame, at)
     if called in (int, float, bool, complex) and any(
             [name.startswith("FORMAT_") or function is print for name, function in outside]):
         return SHOWN

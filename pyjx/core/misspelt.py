@@ -21,7 +21,8 @@ from pyjx.lazy import own_dictionary
 from pyjx.not_yet import hint
 
 UNEXPECTED = re.compile(
-    r"^(?:.*?(\w+)?\.)?([^.]+)\(\) got an unexpected keyword argument '(\w+)'$")
+    r"^(?:.*?(\w+)?\.)?([^.]+)\(\) got an unexpected keyword argument '(\w+)'"
+    r"(?:\. Did you mean '\w+'\?)?$")  # as Python 3.13 guesses
 DTYPE = re.compile(r"^data type '(\w+)' not understood")
 # What other libraries, or other functions of these, call an argument.
 _OTHER_NAMES = {
@@ -98,7 +99,8 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     """Which keyword was meant where a function, of a class if that is named, got one that it does
     not take."""
     owner, name, given = found.groups()
-    said, called = found.string, value_called(last.tb_frame, last.tb_lasti)[1]
+    said = found.string.partition(". Did you mean")[0]
+    called = value_called(last.tb_frame, last.tb_lasti)[1]
     if not is_ours(last):
         return None
     if name == "__init__" and isinstance(called, type):

@@ -182,17 +182,16 @@ def as_pytree(x: Any) -> str:
     if type(x) is partial:
         return " jax.tree_util.Partial of the same arguments is a pytree."
     kind = type(x)
-    base = next(c for c in kind.__mro__ if not c.__flags__ & _OF_PYTHON)
-    if isinstance(x, Mapping):
-        base = dict
-    elif isinstance(x, (Set, ValuesView, Iterator)):
-        base = list
-    if base in (dict, list, tuple, deque):
-        own = kind.__flags__ & _OF_PYTHON and isinstance(x, base)
+    base = dict if isinstance(x, Mapping) else list if isinstance(
+        x, (Set, ValuesView, Iterator)) else next(
+            (c for c in (list, tuple, deque) if isinstance(x, c)), None)
+    if base is not None:
+        own = kind is not base and isinstance(x, base)
         return (f" Of arrays {base.__name__ if base is not deque else 'list'}(x) is a pytree" + (
             f"; {kind.__name__} itself is made one by jax.tree_util.register_pytree_node." if own
             else "."))
-    if base is object and not isinstance(x, Enum) and kind.__flags__ & _OF_PYTHON and not hasattr(
+    below = next(c for c in kind.__mro__ if not c.__flags__ & _OF_PYTHON)
+    if below is object is not kind and not isinstance(x, Enum) and not hasattr(
             x, "__name__"):  # no function, no class
         return (" Its class may be a pytree, whose arrays are traced "
                 "(jax.tree_util.register_dataclass).")

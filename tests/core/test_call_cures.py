@@ -18,6 +18,8 @@ from pyjx.experimental.ode import odeint
 from pyjx.scipy.optimize import minimize
 from pyjx.scipy.sparse import linalg
 
+pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
+
 V = jnp.arange(3.0)
 
 

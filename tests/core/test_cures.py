@@ -13,6 +13,8 @@ from pyjx import lax
 from pyjx.core import advice
 from pyjx.experimental import checkify, pallas
 
+pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
+
 PAIR = jnp.ones(2)
 LAYERS = [{"w": PAIR, "b": 1.0}, {"w": PAIR, "b": 2.0}]
 RAGGED = [PAIR, jnp.ones(3)]

@@ -15,6 +15,8 @@ from pyjx import lax, random
 from pyjx.core import advice
 from pyjx.experimental import checkify, pjit
 
+pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
+
 V = jnp.arange(3.0)
 PAIRS = [(0.5, jnp.ones(2)), (0.5, jnp.zeros(2))]
 KEYS = random.split(random.key(0))
