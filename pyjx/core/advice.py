@@ -699,7 +699,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (TypeError, re.compile(r"^unhashable type: '(?:\w+\.)*ArrayImpl'$"), lambda exc, found, last: (
         f"{found.string}. An array is no key of a dictionary or a cache, nor in a set: give "
         "x.item() of a number, or tuple(x.tolist()).")),
-    (TypeError, re.compile("^'\\w+' object does not support the .*context manager protocol"),
+    (TypeError, re.compile("^'[\\w.]+' object does not support the .*context manager protocol"),
      _as_context),
     (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"), _as_called_value),
     (TypeError, re.compile(r"^Array\(\) takes no arguments$"), lambda exc, found, last:
