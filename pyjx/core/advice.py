@@ -624,8 +624,9 @@ def _as_context(exc: Exception, found: re.Match[str], last: TracebackType) -> st
         needed = ["True"] if value.value in (False, True) else needed
     else:
         with suppress(ValueError):
-            needed = [p.name for p in signature(value).parameters.values()
-                      if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+            needed = [p.name if p.kind is not p.VAR_POSITIONAL else "..."
+                      for p in signature(value).parameters.values()
+                      if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     return f"{found.string}. It is called, as in `with {name}({', '.join(needed)}):`."
 
 
