@@ -284,8 +284,11 @@ def pad(array: ArrayLike, pad_width: int | Sequence[int | Sequence[int]] | np.nd
                                   f"{', '.join(map(repr, _allowed))}, or a function.")
     unsupported = set(kwargs) - set(_allowed[mode])
     if unsupported:
-        raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unsupported}. It "
-                         f"takes {sorted(_allowed[mode])}.")
+        modes = [repr(x) for x, names in _allowed.items() if unsupported <= {*names}]
+        raise ValueError(
+            f"unsupported keyword arguments for mode '{mode}': {unsupported}. It takes "
+            f"{', '.join(sorted(_allowed[mode])) or 'none'}."
+            + f" The modes that take it are {', '.join(modes)}." * bool(modes))
     if kwargs.get("reflect_type", "even") not in ("even", "odd"):
         raise AssertionError("pad: reflect_type must be 'even' or 'odd', got "
                              f"{kwargs['reflect_type']!r}")

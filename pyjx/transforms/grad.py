@@ -30,7 +30,7 @@ from pyjx.engine.functions import FlatFun, check_values, flatten, of_transformat
 from pyjx.engine.logs import logging
 from pyjx.engine.moves import lying_as, made_to_lie, mesh_of_array
 from pyjx.engine.primitives import cast, iota_p
-from pyjx.engine.tangents import Zero, full_aval, materialized
+from pyjx.engine.tangents import TO_BE_LINEAR, Zero, full_aval, materialized
 from pyjx.engine.types import P, R, TreeDef
 from pyjx.guards import guard
 from pyjx.jaxlib_api import NamedSharding
@@ -159,7 +159,14 @@ def _value_and_grad(name: str, fun: Callable[..., Any], argnums: int | Sequence[
         outs, program = linearized(flat, leaves, wanted)
         aval = _scalar_aval(fun, outs, flat.out_tree, holomorphic, lambda: make_jaxpr(f)(*dynamic))
         with logging():
-            cotangents = program.backward([_one(outs[0], aval)])
+            try:
+                cotangents = program.backward([_one(outs[0], aval)])
+            except (NotImplementedError, TypeError) as error:
+                if TO_BE_LINEAR in str(error):
+                    for rule in _rules_in(lambda: make_jaxpr(f)(*dynamic)):
+                        error.add_note(f"A rule of custom_jvp in it is {source_of(rule.jvp)}: what "
+                                       "it gives must be linear in the tangents.")
+                raise
         gradients = in_tree.unflatten([
             materialized(Zero.cotangent_of(get_aval(x)) if g is None else g)
             for g, x in zip(cotangents, leaves, strict=True)])
@@ -284,14 +291,20 @@ def _of(fun: Callable[..., Any], cure: str = "") -> str:
 
 def _rule_at_fault(traced: Callable[[], ClosedJaxpr]) -> str:
     """Which rule of custom_jvp gave no scalar, where the function itself returns one."""
+    rules = _rules_in(traced, lambda closed: [x.shape for x in closed.out_avals] == [()])
+    return (f" The function itself returns a scalar, a rule did not. {rules[0].told_call()}"
+            if rules else "")
+
+
+def _rules_in(traced: Callable[[], ClosedJaxpr],
+              asked: Callable[[ClosedJaxpr], bool] = lambda _: True) -> list[Any]:
+    """The user's rules of custom_jvp in a function, if it is as asked."""
     with suppress(Exception):  # of the user's function
         closed = traced()
-        if [x.shape for x in closed.out_avals] == [()]:
-            rules: list[Any] = [eqn.params.get("jvp_jaxpr_fun") for eqn in all_eqns(closed)]
-            rule = next(x for x in rules if hasattr(x, "jvp") and not is_internal(
-                x.jvp.__code__.co_filename))
-            return f" The function itself returns a scalar, a rule did not. {rule.told_call()}"
-    return ""
+        rules: list[Any] = [eqn.params.get("jvp_jaxpr_fun") for eqn in all_eqns(closed)]
+        return [*{id(x.jvp): x for x in rules if asked(closed) and hasattr(x, "jvp") and (
+            not is_internal(x.jvp.__code__.co_filename))}.values()]
+    return []
 
 
 _CHECKED = (" It gives an error beside the value: check the derivative, as in "

@@ -333,3 +333,49 @@ def test_a_symbolic_size_is_told_what_its_value_is():
     exported = jax.export.export(jax.jit(lambda x: x * jnp.asarray(x.shape[0])))(
         jax.ShapeDtypeStruct((n,), "float32"))
     assert exported.call(V).tolist() == [0.0, 3.0, 6.0]
+
+
+# -- functions that are given ----------------------------------------------------------------------
+
+
+@jax.custom_jvp
+def square(x):
+    return x * x
+
+
+@square.defjvp
+def bent(primals, tangents):
+    return square(*primals), tangents[0] * tangents[0]
+
+
+def no_arguments():
+    return 1.0
+
+
+@pytest.mark.parametrize(("call", "called"), [
+    (lambda: jnp.fromfunction(no_arguments, (2, 3)), "function(*indices), an array for each axis"),
+    (lambda: jnp.piecewise(V, [V > 1], [no_arguments]), "fun(*args), with an element"),
+    (lambda: jnp.frompyfunc(no_arguments, 2, 1)(V, V), "fun(*args), with an element"),
+    (lambda: V.at[0].apply(no_arguments), "func(x) by apply(func)."),
+    (lambda: jax.make_array_from_callback((3,), V.sharding, no_arguments), "data_callback(index)"),
+    (lambda: jnp.vectorize(no_arguments)(V), "fun(*args), with an element of each array."),
+    (lambda: jax.scipy.sparse.linalg.cg(no_arguments, V), "A(x)."),
+])
+def test_how_a_function_is_called_is_told(call, called):
+    assert f"It is called as {called}" in told(call)
+
+
+@pytest.mark.parametrize("fun", [square, lambda x: 2 * square(x), jax.jit(square)])
+def test_a_rule_that_is_not_linear_is_named(fun):
+    with pytest.raises(TypeError, match="not linear") as caught:
+        jax.grad(fun)(1.0)
+    (note,) = [x for x in caught.value.__notes__ if "A rule of custom_jvp" in x]
+    assert f"bent at {__file__}:" in note
+
+
+@pytest.mark.parametrize(("mode", "given", "words"), [
+    ("edge", "constant_values", "It takes none. The modes that take it are 'constant'."),
+    ("constant", "end_values", "It takes constant_values. The modes that take it are 'linear_ramp"),
+    ("edge", "other", "It takes none.")])
+def test_a_mode_is_told_for_what_another_one_takes(mode, given, words):
+    assert words in told(lambda: jnp.pad(V, 1, mode=mode, **{given: 1}))
