@@ -287,7 +287,7 @@ def pad(array: ArrayLike, pad_width: int | Sequence[int | Sequence[int]] | np.nd
         modes = [repr(x) for x, names in _allowed.items() if unsupported <= {*names}]
         raise ValueError(
             f"unsupported keyword arguments for mode '{mode}': {unsupported}. It takes "
-            f"{', '.join(sorted(_allowed[mode])) or 'none'}."
+            f"{', '.join(map(repr, sorted(_allowed[mode]))) or 'none'}."
             + f" The modes that take it are {', '.join(modes)}." * bool(modes))
     if kwargs.get("reflect_type", "even") not in ("even", "odd"):
         raise AssertionError("pad: reflect_type must be 'even' or 'odd', got "

@@ -375,7 +375,7 @@ def test_a_rule_that_is_not_linear_is_named(fun):
 
 @pytest.mark.parametrize(("mode", "given", "words"), [
     ("edge", "constant_values", "It takes none. The modes that take it are 'constant'."),
-    ("constant", "end_values", "It takes constant_values. The modes that take it are 'linear_ramp"),
+    ("constant", "end_values", "takes 'constant_values'. The modes that take it are 'linear_ramp'"),
     ("edge", "other", "It takes none.")])
 def test_a_mode_is_told_for_what_another_one_takes(mode, given, words):
     assert words in told(lambda: jnp.pad(V, 1, mode=mode, **{given: 1}))
