@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import is_internal
-from pyjx.core.value_texts import as_field, as_pytree
+from pyjx.core.value_texts import array_cure, as_field, as_pytree, shortened
 from pyjx.engine.types import TreeDef, Values
 from pyjx.jaxlib_api import pytree
 from pyjx.jaxlib_pytrees import treedef_of
@@ -66,10 +66,14 @@ def of_transformation(fun: Callable[..., Any]) -> tuple[str, str]:
         inner = wrapped
 
 
-def check_values(values: Sequence[Any]) -> None:
-    """Raise TypeError, or ValueError as `get_aval` does, unless each of `values` can be traced."""
+def check_values(values: Sequence[Any], what: str = "") -> None:
+    """Raise TypeError, or ValueError as `get_aval` does, unless each of `values` can be traced.
+    `what` is said of tangents and the like, which no function has from elsewhere."""
     for x in values:
         if not is_valid_value(x):
+            if what:
+                raise TypeError(f"Argument {shortened(x)} of type {type(x)} is not a valid JAX "
+                                f"type. It is one of the {what}. {array_cure(x)}".rstrip())
             get_aval(x)
 
 

@@ -285,7 +285,8 @@ class LinearizedFunction:
                 "linearized function: the tangents must have the structure of the primals, "
                 + two_structures("expected {}, got {}", form.in_tree, tree)
                 + ". Pass a tangent for each argument.")
-        check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0])
+        check_values([x for x in leaves if getattr(x, "dtype", None) != dtypes.float0],
+                     "tangents")
         of_each_leaf(_check_tangent, "arguments", tangents, leaves, form.in_avals)
         refs = [x for x in leaves if is_ref(x)]
         outs = form.program.filled(self._residuals).forward(
@@ -401,6 +402,7 @@ class _Transposed(Record):
         if tree != form.out_tree:
             raise TypeError("cotangent tree does not match function output, "
                             + two_structures("expected {} but got {}", form.out_tree, tree))
+        check_values(cotangents, "cotangents")
         if not all(map(_same_type, map(get_aval, cotangents), form.out_avals)):
             raise TypeError("cotangent type does not match function output, expected "
                             f"{tuple(form.out_avals)} but got {cotangents}")

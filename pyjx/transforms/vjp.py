@@ -289,7 +289,7 @@ class VJP:
         cotangents, tree = flatten(out_ct)
         if tree != self.out_tree:
             _raise_other_tree(name(), self.out_tree, out_ct)
-        check_values(cotangents)
+        check_values(cotangents, "cotangents")
         cotangents = of_each_leaf(_checked, "cotangent", out_ct, cotangents, out_avals)
         program = self._program
         if program is None:

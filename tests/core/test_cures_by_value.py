@@ -278,7 +278,9 @@ def test_a_size_is_told_to_be_known():
 
 @pytest.mark.parametrize("call", [
     lambda: jax.jit(jnp.sin).lower(1.0).compile()("x"), lambda: jnp.sin(Texts()),
-    lambda: jax.export.export(jax.jit(jnp.sin))(1.0).call("x")])
+    lambda: jax.export.export(jax.jit(jnp.sin))(1.0).call("x"),
+    lambda: jax.vjp(jnp.sin, 1.0)[1]("x"), lambda: jax.linearize(jnp.sin, 1.0)[1]("x"),
+    lambda: jax.linear_transpose(lambda x: 2 * x, 1.0)("x")])
 def test_what_no_function_can_have_otherwise_is_no_closure(call):
     text = told(call)
     assert "is not a valid JAX type" in text and "closure" not in text
