@@ -17,8 +17,8 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -59,11 +59,24 @@ class Failures(deque[Exception]):
     def __init__(self, waits: bool) -> None:
         super().__init__()
         self.waits = waits
+        self._waiting = 0
+        self._lock = threading.Lock()
 
-    def raise_first(self) -> None:
-        if self:
-            first = self.popleft()
-            self.clear()
+    @contextmanager
+    def until_the_end(self) -> Iterator[None]:
+        """Around what waits for the end of a run; raises the first failure. Whose it is of several
+        runs at once nobody knows, so all of these raise."""
+        with self._lock:
+            self._waiting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting -= 1
+                first = self[0] if self else None
+                if not self._waiting:
+                    self.clear()
+        if first is not None:
             raise first
 
 
@@ -113,13 +126,13 @@ class CallingExecutable(Executable):
             token = take_order(self.placement.devices, self.sharding)
             given.insert(len(self.const_args), token)
             handlers = [self._token_handler, *handlers]
-        results = self.loaded.execute_sharded(given, with_tokens=True)
-        end = results.consume_token()
         if self._failures is not None and self._failures.waits:
-            end.block_until_ready()
-            self._failures.raise_first()
+            with self._failures.until_the_end():
+                results = self.loaded.execute_sharded(given, with_tokens=True)
+                results.consume_token().block_until_ready()
         else:
-            add_pending(end, self.has_effects, self._failures)
+            results = self.loaded.execute_sharded(given, with_tokens=True)
+            add_pending(results.consume_token(), self.has_effects, self._failures)
         outs: list[Any] = results.consume_with_handlers(handlers)
         if self.ordered:
             give_order(self.placement.devices, outs.pop(0))
@@ -360,9 +373,8 @@ def _wait_for_oldest() -> None:
     with suppress(IndexError, ValueError):  # another thread was faster
         oldest = token, has_effects, failures = _pending[0]
         try:
-            token.block_until_ready()
-            if failures is not None:
-                failures.raise_first()
+            with failures.until_the_end() if failures is not None else nullcontext():
+                token.block_until_ready()
         except jaxlib_api.JaxRuntimeError as failure:
             if has_effects:
                 _failed.append(failure)

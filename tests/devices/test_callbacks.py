@@ -1,5 +1,8 @@
 """Callbacks in programs over eight devices: by one device or by each, and by which."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -94,3 +97,28 @@ def test_parts_of_a_larger_mesh_call_by_their_place():
                                    sharding=SingleDeviceSharding(devices[1])) + jnp.sin(x))
     assert "device_ids=[1]" in f.lower(x).as_text()
     np.testing.assert_allclose(f(x), 2 + np.sin(np.ones(8, "f")), rtol=1e-6)
+
+
+def test_of_runs_at_once_none_takes_the_failure_of_another():
+    """No run whose callback has failed returns, whichever thread has called it."""
+    def fails_for_negative(x):
+        time.sleep(0.01)
+        if x[0] < 0:
+            raise OSError("negative")
+        return np.asarray(x)
+
+    mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])
+    x = jax.device_put(jnp.arange(1.0, 9.0), NamedSharding(mesh, P("x")))
+    f = jax.jit(lambda x: jax.pure_callback(fails_for_negative, x, x))
+
+    def error(sign):
+        try:
+            np.testing.assert_array_equal(f(sign * x), x)
+        except jax.errors.JaxRuntimeError as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(2) as pool:
+        for wrong, _ in [(pool.submit(error, -1), pool.submit(error, 1)) for _ in range(20)]:
+            assert "OSError: negative" in str(wrong.result())
+    np.testing.assert_array_equal(f(x), x)
