@@ -60,7 +60,7 @@ class Failures(deque[Exception]):
         super().__init__()
         self.waits = waits
         self._waiting = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     @contextmanager
     def until_the_end(self) -> Iterator[None]:
