@@ -404,7 +404,7 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
     functions: Sequence[Any] = ()
     if source.host_calls and not described:
         functions, failures = host_calls.host_functions(source, placement.devices)
-        executable = partial(host_calls.CallingExecutable, failures)
+        executable = partial(host_calls.CallingExecutable, failures=failures)
     in_shardings = [*[placement] * len(source.const_args),
                     *compress(placement.in_shardings, source.kept)] \
         if placement.mesh is not None else ()

@@ -4,8 +4,9 @@ XLA hands the arguments over as NumPy arrays that live as long as the call; the 
 on the CPU. An exception in a function becomes the program's error: its text goes through XLA, the
 exception itself waits here to be its cause.
 
-Programs run while Python goes on. One with effects leaves a token that is ready when it is done;
-one with ordered effects takes the token that the last such program of its thread and devices gave.
+Programs run while Python goes on, but those over several CPUs that take results from the host. One
+leaves a token that is ready when it is done; one with ordered effects takes the token that the last
+such program of its thread and devices gave.
 """
 
 from __future__ import annotations
@@ -51,33 +52,48 @@ if TYPE_CHECKING:
     from pyjx.jaxlib_api import Sharding
 
 
-class Failures(deque[Exception]):
-    """What calls of a program over several CPUs have raised. The program goes on, as a device that
-    waits for one that has failed ends the process; whoever calls it waits for its end if calls have
-    results, which are none where one has failed."""
+_MOST_LEFT_OUT = 10_000  # calls of a run that goes on without end, as it has no results
+
+
+class Failures:
+    """The first failure of the calls of a program over several CPUs. The program goes on, as a
+    device that waits for one that has failed ends the process. If calls have results, there are
+    none after a failure: no further function is called, and whoever runs the program waits for its
+    end, to raise the failure. Such runs are one after the other."""
+
+    __slots__ = ("_first", "_left_out", "_lock", "waits")
 
     def __init__(self, waits: bool) -> None:
-        super().__init__()
         self.waits = waits
-        self._waiting = 0
+        self._first: Exception | None = None
+        self._left_out = 0
         self._lock = threading.RLock()
+
+    def keep(self, error: BaseException, call: HostCall) -> None:
+        if not self.waits:
+            _log(error, call)
+        if self._first is None:
+            self._first = _failure(error, _told(error, call.function, call.traceback))
+
+    def leaves_out(self) -> bool:
+        """Whether a function is not called any more."""
+        if not self.waits or self._first is None:
+            return False
+        self._left_out += 1
+        if self._left_out > _MOST_LEFT_OUT:
+            raise self._first
+        return True
 
     @contextmanager
     def until_the_end(self) -> Iterator[None]:
-        """Around what waits for the end of a run; raises the first failure. Whose it is of several
-        runs at once nobody knows, so all of these raise."""
+        """Around what waits for the end of a run; raises its failure."""
         with self._lock:
-            self._waiting += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._waiting -= 1
-                first = self[0] if self else None
-                if not self._waiting:
-                    self.clear()
-        if first is not None:
-            raise first
+            try:
+                yield
+            finally:
+                first, self._first, self._left_out = self._first, None, 0
+            if first is not None:
+                raise first
 
 
 def host_functions(program: LoweredProgram, devices: Sequence[Any]
@@ -105,8 +121,8 @@ class CallingExecutable(Executable):
 
     __slots__ = ("_failures", "_token_handler", "has_effects", "ordered")
 
-    def __init__(self, failures: Failures | None, loaded: Any, closed: ClosedJaxpr,
-                 program: LoweredProgram, placement: Placement) -> None:
+    def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram,
+                 placement: Placement, failures: Failures | None) -> None:
         super().__init__(loaded, closed, program, placement)
         self._failures = failures
         self.has_effects = keeps_alive(closed.effects)
@@ -200,14 +216,22 @@ def _for_xla(host_call: HostCall, ordered: bool, failures: Failures | None) -> C
     """
     callback, result_avals = host_call.function, host_call.result_avals
 
+    def fail(error: BaseException) -> None:
+        if failures is None:
+            raise _for_program(error, host_call) from None
+        failures.keep(error, host_call)
+
     def call(*args: Any) -> tuple[Any, ...]:
-        try:
-            given = args[1:] if ordered else args
-            with ensure_compile_time_eval():
-                outs = checked(callback, result_avals, callback(*map(_copied, given)))
-        except BaseException as error:  # C++ ends the process for those that are no Exception
-            _fail(error, host_call, failures)
-            outs = [np.zeros(aval.shape, aval.dtype) for aval in result_avals]
+        outs = None
+        if failures is None or not failures.leaves_out():
+            try:
+                given = args[1:] if ordered else args
+                with ensure_compile_time_eval():
+                    outs = checked(callback, result_avals, callback(*map(_copied, given)))
+            except BaseException as error:  # C++ ends the process for those that are no Exception
+                fail(error)
+        if outs is None:
+            outs = [_nothing(aval) for aval in result_avals]
         return (args[0], *outs) if ordered else tuple(outs)
 
     def call_with_buffers(context: Any, *buffers: Any) -> None:
@@ -215,32 +239,39 @@ def _for_xla(host_call: HostCall, ordered: bool, failures: Failures | None) -> C
             with ensure_compile_time_eval():
                 callback(context, *buffers)
         except BaseException as error:
-            _fail(error, host_call, failures)
+            fail(error)
 
     return call_with_buffers if getattr(callback, "takes_buffers", False) else call
 
 
-def _fail(error: BaseException, call: HostCall, failures: Failures | None) -> None:
-    """Let the program fail, or keep the error if it goes on. XLA is given another error in its
-    place, and it is kept here, to be the cause of the program's. That of a program which runs while
-    Python goes on may come late, or to nobody, so the callback's own is printed then."""
+def _nothing(aval: ShapedArray) -> Any:
+    """What stands for the result of a call that failed: with NaN most loops end."""
+    inexact = dtypes.issubdtype(aval.dtype, np.inexact)
+    return np.full(aval.shape, np.nan if inexact else 0, aval.dtype)
+
+
+def _for_program(error: BaseException, call: HostCall) -> RuntimeError:
+    """The error that XLA is given in the place of one that is kept here, to be the cause of the
+    program's. That of a program which runs while Python goes on may come late, or to nobody, so
+    the callback's own is printed then."""
     text = _told(error, call.function, call.traceback)
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code is not CallingExecutable.run.__code__:
         frame = frame.f_back
-    heard = frame is not None or (failures is not None and failures.waits)
-    if not heard and not logs.heard(__name__):  # else the callback has logged it
-        filter_exception(error)
-        op = getattr(call.function, "op", "callback")
-        logs.log(__name__, logs.ERROR, f"jax.{op} failed", error)
-    if failures is not None:
-        failures.append(_failure(error, text))
-        return
-    if frame is not None:
+    if frame is None:
+        _log(error, call)
+    else:
         number = str(next(_numbers))
         _failures[number] = error, text
         text += f" [host call failure {number}]"
-    raise RuntimeError(text).with_traceback(error.__traceback__) from None
+    return RuntimeError(text).with_traceback(error.__traceback__)
+
+
+def _log(error: BaseException, call: HostCall) -> None:
+    if not logs.heard(__name__):  # else the callback has logged it
+        filter_exception(error)
+        op = getattr(call.function, "op", "callback")
+        logs.log(__name__, logs.ERROR, f"jax.{op} failed", error)
 
 
 def _told(error: BaseException, callback: FlatFunction, traceback: Any = None) -> str:

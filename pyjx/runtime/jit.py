@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -620,9 +621,13 @@ def clear_caches() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+_process = os.getpid()
+
+
 @atexit.register
 def _let_clients_go() -> None:
     """Let nothing of this package hold clients as Python ends. One that goes waits for the programs
-    that still run, whose threads must not outlive what they use."""
-    clear_caches()
-    single_device_sharding.cache_clear()
+    that still run, whose threads must not outlive what they use; a fork has none of these."""
+    if os.getpid() == _process:
+        clear_caches()
+        single_device_sharding.cache_clear()

@@ -119,6 +119,31 @@ def test_of_runs_at_once_none_takes_the_failure_of_another():
         return None
 
     with ThreadPoolExecutor(2) as pool:
-        for wrong, _ in [(pool.submit(error, -1), pool.submit(error, 1)) for _ in range(20)]:
+        for wrong, right in [(pool.submit(error, -1), pool.submit(error, 1)) for _ in range(20)]:
             assert "OSError: negative" in str(wrong.result())
+            assert right.result() is None
     np.testing.assert_array_equal(f(x), x)
+
+
+def test_after_a_failure_no_function_is_called():
+    calls = []
+
+    def step(x):
+        calls.append(0)
+        raise OSError("disk full")
+
+    def commit(x):
+        calls.append(1)
+        return np.asarray(x)
+
+    def call(f, x):
+        return jax.pure_callback(f, x, x)
+
+    mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[:2])
+    x = jax.device_put(jnp.arange(8.0), NamedSharding(mesh, P("x")))
+    for f in (lambda x: lax.while_loop(lambda c: c.sum() < 10, lambda c: c + call(step, c), 0 * x),
+              lambda x: io_callback(commit, x, call(step, x))):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="OSError: disk full"):
+            jax.jit(f)(x)
+        assert calls == [0]
+        calls.clear()

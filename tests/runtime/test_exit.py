@@ -69,3 +69,17 @@ def load():
 held = load()
 print(held())
 """).strip() == "None"
+
+
+@pytest.mark.parametrize("use", ["jnp.ones(3)", "jax.jit(jnp.sin)(1.0)"])
+def test_a_fork_ends_without_what_its_parent_has(run_python, use):
+    assert "ended 0" in run_python(f"""
+import os, sys, warnings
+warnings.simplefilter("ignore")
+import pyjx as jax, pyjx.numpy as jnp
+{use}
+child = os.fork()
+if not child:
+    sys.exit(0)
+print("ended", os.waitpid(child, 0)[1])
+""")
