@@ -10,12 +10,21 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dis import Instruction, get_instructions, hasjrel, stack_effect
-from functools import cached_property
 from inspect import Parameter, Signature, getattr_static, signature, unwrap
 from itertools import takewhile
 from opcode import opmap
 from operator import is_
-from types import CellType, CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from types import (
+    CellType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    ModuleType,
+    TracebackType,
+)
 from typing import Any, NamedTuple, get_origin
 from warnings import catch_warnings, simplefilter
 
@@ -381,15 +390,31 @@ def _value(taken: list[Instruction], frame: FrameType) -> Any:
     return value
 
 
+# What attributes are found by, where that calls nothing of the user's.
+_BINDING = (FunctionType, classmethod, staticmethod, MemberDescriptorType, GetSetDescriptorType,
+            MethodDescriptorType)
+
+
 def attribute(value: Any, name: str) -> Any:
     """An attribute that needs no call of the user's, as his properties may do anything; `UNKNOWN`
     where there is no such one."""
-    if type(value) is not ModuleType and not type(value).__module__.startswith(
-            ("jaxlib.", "pyjx.")):
-        found = getattr_static(value, name, UNKNOWN)
-        if found is UNKNOWN or isinstance(found, (property, cached_property)):
-            return UNKNOWN
-    return getattr(value, name, UNKNOWN)
+    if type(value) is ModuleType or _is_below(type(value)):
+        return getattr(value, name, UNKNOWN)
+    found = getattr_static(value, name, UNKNOWN)
+    if not hasattr(type(found), "__get__"):
+        return found
+    if isinstance(value, type):
+        owner, obj = value, None
+    elif any([found is vars(c).get(name) for c in type(value).__mro__]):
+        owner, obj = type(value), value
+    else:  # of the object's own dictionary
+        return found
+    return found.__get__(obj, owner) if isinstance(found, _BINDING) or _is_below(type(found)) else (
+        UNKNOWN)
+
+
+def _is_below(kind: type) -> bool:
+    return kind.__module__.startswith(("jaxlib.", "pyjx."))
 
 
 def _loaded(i: Instruction, frame: FrameType) -> Any:

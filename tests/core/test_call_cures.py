@@ -425,6 +425,11 @@ def test_no_property_of_the_users_runs_again_for_a_message():
         def size(self):
             return ran.append(2)
 
+        class Asked:
+            def __get__(self, *_):
+                return ran.append(3)
+
+        asked = Asked()
         plain = staticmethod(jax.jit(lambda x, n: x, static_argnames="n"))
 
     held = Held()
@@ -432,6 +437,7 @@ def test_no_property_of_the_users_runs_again_for_a_message():
     assert ran == [1]
     assert "given to held.plain as n, whose static" in told(lambda: held.plain(1.0, n=[1]))
     assert "not callable" in told(lambda: held.size()) and ran == [1, 2]
+    assert "not callable" in told(lambda: held.asked()) and ran == [1, 2, 3]
 
 
 def test_one_thing_is_meant():
