@@ -12,8 +12,8 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, random
-from pyjx.core import advice
 from pyjx.experimental import checkify, pjit
+from tests.core.test_cures import said
 
 pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
 
@@ -21,15 +21,6 @@ V = jnp.arange(3.0)
 PAIRS = [(0.5, jnp.ones(2)), (0.5, jnp.zeros(2))]
 KEYS = random.split(random.key(0))
 RECORDS = np.array([(1, 2.0), (3, 4.0)], dtype=[("a", int), ("b", float)])
-
-
-def told(call, *args):
-    """The message, as a program that ends with the error shows it."""
-    with pytest.raises((AttributeError, IndexError, NotImplementedError, OverflowError, TypeError,
-                        ValueError)) as caught:
-        call(*args)
-    advice.complete(caught.value)
-    return str(caught.value)
 
 
 def meant(text, pattern, **known):
@@ -47,7 +38,7 @@ def meant(text, pattern, **known):
     lambda: jnp.dot(*KEYS), lambda: jax.jit(lambda k: k + k)(KEYS), lambda: KEYS[0] + V,
     lambda: jnp.asarray(KEYS[0], float)])
 def test_keys_are_not_told_to_be_converted_to_numbers(call):
-    text = told(call)
+    text = said(call)
     assert "Convert:" not in text and text.count("Keys hold no numbers: jax.random.key_data(") == 1
     for other in re.findall(r"jax\.random\.\w+\(.*?\)", text):
         eval(other, {"jax": jax, "key": KEYS[0], "number": 1})
@@ -77,19 +68,19 @@ BY_KEY = "compare what tells them apart, with key=lambda t: t[0]"
     (lambda: jax.jit(lambda x: sorted(x))(V), "use jnp.sort(x)."),
 ])
 def test_functions_of_python_are_told_by_what_they_were_given(call, cure):
-    text = told(call)
+    text = said(call)
     assert cure in text
     assert "argmax" not in text or "traced" in text
 
 
 def test_a_list_that_sorts_itself_is_told_as_sorted_is():
     pairs = [*PAIRS]
-    assert f"of tuples with arrays {BY_KEY}." in told(lambda: pairs.sort())
+    assert f"of tuples with arrays {BY_KEY}." in said(lambda: pairs.sort())
     pairs.sort(key=lambda t: t[0])
 
 
 def test_these_cures_of_tuples_can_be_taken():
-    text = told(jax.jit(traced_max), 1.0, 2.0)
+    text = said(jax.jit(traced_max), 1.0, 2.0)
 
     def chosen(*xs):
         i = meant(text, r"i = (.*?\]\)\))", xs=xs)
@@ -110,7 +101,7 @@ def test_these_cures_of_tuples_can_be_taken():
     ("minimum", "min"), ("update", "set"), ("assign", "set"), ("multipy", "multiply"),
     ("index_add", "add")])
 def test_an_update_is_suggested_by_what_it_means(name, other):
-    assert told(lambda: getattr(V.at[0], name)(1)).endswith(f"Did you mean: '{other}'?")
+    assert said(lambda: getattr(V.at[0], name)(1)).endswith(f"Did you mean: '{other}'?")
 
 
 @pytest.mark.parametrize(("call", "position", "name"), [
@@ -119,7 +110,7 @@ def test_an_update_is_suggested_by_what_it_means(name, other):
     (lambda: jax.tree.map(jnp.add, [1], ["x"]), 1, "rest[0][0]"),
     (lambda: jnp.stack([V, "x"]), 1, "arrays[1]")])
 def test_a_position_is_that_of_the_function_that_is_named(call, position, name):
-    assert f"at position {position}. That is the argument {name}" in told(call)
+    assert f"at position {position}. That is the argument {name}" in said(call)
 
 
 class Own(dict):
@@ -152,7 +143,7 @@ NODE = "made one by jax.tree_util.register_pytree_node."
 @pytest.mark.filterwarnings("ignore:Python iterable")
 def test_what_a_value_is_made_a_pytree_by_is_what_takes_its_class(value, cure):
     for call in (lambda: jax.jit(lambda x: x)(value), lambda: jax.jit(lambda: value)()):
-        text = told(call)
+        text = said(call)
         assert text.endswith(cure)
         assert ("register_dataclass" in text) == (type(value) is Model)
     if made := re.search(r"(dict|list)\(x\)", cure):
@@ -164,13 +155,13 @@ def test_what_a_value_is_made_a_pytree_by_is_what_takes_its_class(value, cure):
 
 @pytest.mark.filterwarnings("ignore:Python iterable")
 def test_a_generator_is_told_to_be_a_list():
-    assert told(jax.jit(lambda x: (y for y in [x])), 1.0).endswith("list(x) is a pytree.")
+    assert said(jax.jit(lambda x: (y for y in [x])), 1.0).endswith("list(x) is a pytree.")
 
 
 @pytest.mark.parametrize(("given", "told_as_shape"), [
     ("int33", False), ("flot32", False), (3, True), ((2, 2), True), (2.5, False)])
 def test_a_shape_is_not_what_has_no_sizes(given, told_as_shape):
-    assert ("A shape is for" in told(lambda: V.view(given))) == told_as_shape
+    assert ("A shape is for" in said(lambda: V.view(given))) == told_as_shape
 
 
 @pytest.mark.parametrize("call", [jnp.array, jnp.sin, jax.device_put, jax.jit(lambda x: x)])
@@ -178,7 +169,7 @@ def test_a_shape_is_not_what_has_no_sizes(given, told_as_shape):
     (RECORDS, ["int", "float"]), (RECORDS[["a"]], ["int"]), (RECORDS[0], ["int", "float"]),
     (np.zeros(2, "V4"), ["uint8"])])
 def test_records_have_fields_of_numbers(call, value, dtypes):
-    text = told(call, value)
+    text = said(call, value)
     assert "np.unique" not in text
     assert str(jnp.array(meant(text, r"numbers: (x[\[.].*?[\])])", x=value)).dtype).startswith(
         dtypes[0])
@@ -243,7 +234,7 @@ CHECKED = "check the derivative, as in checkify.checkify(jax.grad(f))."
     (lambda: jax.sharding.use_abstract_mesh((8,), ("x",)), MESH),
 ])
 def test_calls_have_a_cure_for_what_was_given(call, cure):
-    assert cure in told(call)
+    assert cure in said(call)
 
 
 def test_the_gradient_is_checked_so():
@@ -258,7 +249,7 @@ def test_the_gradient_is_checked_so():
 def test_what_gives_a_context_is_called(name, called):
     names = {"jax": jax, "V": V, "Own": Own}
     exec(f"def call():\n    with {name}:\n        pass", names)
-    text = told(names["call"])
+    text = said(names["call"])
     assert called is None or f"It is called, as in `with {name}{called}:`." in text
     assert ("It is called" in text) == (called is not None)
 
@@ -269,11 +260,11 @@ def sized(x):
 
 
 def test_a_size_is_told_to_be_known():
-    text = told(jax.jit(sized), V)
+    text = said(jax.jit(sized), V)
     assert "mark what it is made of as static" in text and "x.astype(int)" in text
     chosen = meant(text, r"choose by (.*?)\.\n", size=3, n=2, x=V)
     assert chosen.tolist() == [0.0, 1.0, 0.0]
-    assert "As a size" not in told(jax.jit(lambda x: int(x) + 1), 1.0)
+    assert "As a size" not in said(jax.jit(lambda x: int(x) + 1), 1.0)
 
 
 @pytest.mark.parametrize("call", [
@@ -282,7 +273,7 @@ def test_a_size_is_told_to_be_known():
     lambda: jax.vjp(jnp.sin, 1.0)[1]("x"), lambda: jax.linearize(jnp.sin, 1.0)[1]("x"),
     lambda: jax.linear_transpose(lambda x: 2 * x, 1.0)("x")])
 def test_what_no_function_can_have_otherwise_is_no_closure(call):
-    text = told(call)
+    text = said(call)
     assert "is not a valid JAX type" in text and "closure" not in text
 
 
@@ -315,7 +306,7 @@ LAYER = "jax.nn.standardize(x, axis=-1) * scale + bias"
     (lambda: jax.nn.LayerNorm, LAYER), (lambda: jnp.nditer, "Use jax.vmap"),
 ])
 def test_what_is_refused_has_a_cure(call, cure):
-    assert cure in told(call)
+    assert cure in said(call)
 
 
 def test_these_cures_work():
@@ -364,7 +355,7 @@ def no_arguments():
     (lambda: jax.scipy.sparse.linalg.cg(no_arguments, V), "A(x)."),
 ])
 def test_how_a_function_is_called_is_told(call, called):
-    assert f"It is called as {called}" in told(call)
+    assert f"It is called as {called}" in said(call)
 
 
 @pytest.mark.parametrize("fun", [square, lambda x: 2 * square(x), jax.jit(square)])
@@ -380,4 +371,4 @@ def test_a_rule_that_is_not_linear_is_named(fun):
     ("constant", "end_values", "takes 'constant_values'. The modes that take it are 'linear_ramp'"),
     ("edge", "other", "It takes none.")])
 def test_a_mode_is_told_for_what_another_one_takes(mode, given, words):
-    assert words in told(lambda: jnp.pad(V, 1, mode=mode, **{given: 1}))
+    assert words in said(lambda: jnp.pad(V, 1, mode=mode, **{given: 1}))
