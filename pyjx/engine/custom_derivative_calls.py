@@ -183,6 +183,10 @@ def _custom_jvp_jvp(primals: Values, tangents: Tangents, *, call_jaxpr: Any, jvp
     given = [tangent_argument(t, symbolic_zeros) for t in tangents[num_consts:]]
     points = list(map(materialized, primals[num_consts:]))
     outs, out_tangents = jvp_jaxpr_fun(points, given)
+    for t in given:
+        if type(t) is LinearTracer:
+            t._trace.rules.append(jvp_jaxpr_fun)
+            break
     if isinstance(call_jaxpr, ClosedJaxpr):
         jvp_jaxpr_fun.check(outs, call_jaxpr.out_avals)
     return (_as_given(outs, points, primals[num_consts:]),

@@ -46,12 +46,14 @@ class LinearTracer(Tracer):
 
 
 class LinearTrace(Trace):
-    """Records operations on tangents. Operands that are not tangents are kept as values."""
+    """Records operations on tangents. Operands that are not tangents are kept as values. `rules`
+    are those that users gave by custom_jvp, and that have run for its tangents."""
 
-    __slots__ = ("eqns", "x64")
+    __slots__ = ("eqns", "rules", "x64")
 
     def __init__(self) -> None:
         self.eqns: list[LinearEqn] = []
+        self.rules: list[Any] = []
         self.x64 = configuration.enable_x64.value
 
     def new_arg(self, aval: Any) -> LinearTracer:
@@ -149,16 +151,18 @@ class LinearProgram:
     `outs` holds a variable, a symbolic zero, or (a tangent that does not depend on the inputs) a
     value. `x64` is the flag that gives the scalars among the values their types, under which it
     runs, and `names` what names of operations begin with that have nothing to do with the function.
+    `rules` of custom_jvp that have given its operations are for errors.
     """
 
-    __slots__ = ("eqns", "invars", "names", "outs", "x64")
+    __slots__ = ("eqns", "invars", "names", "outs", "rules", "x64")
 
     def __init__(self, invars: list[LinearVar | None], eqns: list[LinearEqn], outs: list[Any],
-                 names: NameStack | None = None) -> None:
+                 names: NameStack | None = None, rules: Sequence[Any] = ()) -> None:
         self.invars = invars
         self.eqns = eqns
         self.outs = outs
         self.names = current_name_stack() if names is None else names
+        self.rules = rules
         self.x64: bool = configuration.enable_x64.value
 
     def forward(self, tangents: Sequence[Any]) -> list[Any]:
@@ -382,7 +386,7 @@ def linearize_flat(fun: FlatFunction, primals: Values, differentiate: Sequence[b
     if configuration.check_tracer_leaks.value:
         args = out = tangent = None  # type: ignore[assignment]
         check_leaks(forward)
-    return outs, LinearProgram(invars, trace.eqns, program_outs, names)
+    return outs, LinearProgram(invars, trace.eqns, program_outs, names, trace.rules)
 
 
 def record_flat(fun: FlatFunction, args: Values, linear: Sequence[bool],

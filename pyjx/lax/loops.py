@@ -7,7 +7,6 @@ first; with a bound on their number these are computed again from few that are k
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -244,13 +243,13 @@ def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves
     and these types, if the carry is yet to be laid so."""
     # The condition comes first: where the two are exchanged, its result is what is wrong.
     given = list(map(get_aval, leaves))
-    cond = _condition(cond_fun, body_fun, given, tree)
+    cond = _condition(cond_fun, given, tree)
     traced = trace_function("while_loop", "body_fun", body_fun, tree, given)
     leaves, (body, _), types = traced_with_carry(
         "while_loop", "body_fun", body_fun, tree, leaves, traced, lambda carry: trace_function(
             "while_loop", "body_fun", body_fun, tree, carry))
     if body.in_avals != given:
-        cond = _condition(cond_fun, body_fun, body.in_avals, tree)
+        cond = _condition(cond_fun, body.in_avals, tree)
     # devices that go on while others stop differ in all
     apart = cond.out_avals[0].place.mat.varying
     if not all([apart <= get_aval(x).place.mat.varying for x in leaves]):
@@ -301,36 +300,22 @@ def _body_of_counted(body: ClosedJaxpr, n_consts: int) -> ClosedJaxpr:
 _COUNT = ShapedArray((), np.dtype(np.int32))
 
 
-def _condition(fun: Callable[..., Any], body_fun: Callable[..., Any],
-               carry: Sequence[ShapedArray], tree: TreeDef) -> ClosedJaxpr:
+def _condition(fun: Callable[..., Any], carry: Sequence[ShapedArray], tree: TreeDef
+               ) -> ClosedJaxpr:
     cond, out_tree = trace_function("while_loop", "cond_fun", fun, tree, carry)
-    if _is_truth(cond, out_tree):
-        return cond
     avals = cond.out_avals
+    if treedef_is_leaf(out_tree) and [(x.shape, x.dtype) for x in avals] == [((), np.bool_)]:
+        return cond
     single = treedef_is_leaf(out_tree) and len(avals) == 1  # None is a leaf of no values
     got = f"output type(s) {list(avals)}" if single else f"pytree {out_tree}"
     cure = returns_nothing(out_tree)
-    like_carry = out_tree == tree and all(map(ShapedArray.describes, avals, carry))
-    if like_carry and _is_condition(body_fun, carry, tree):
-        cure = " Before the body comes the condition: while_loop(cond_fun, body_fun, init_val)."
-    elif single:
+    if single:
         cure = (" Take jnp.any or jnp.all of it; vmap of a loop ends it for each example."
                 if avals[0].shape else " Let it compare, as in x != 0.")
+    if out_tree == tree and all(map(ShapedArray.describes, avals, carry)):  # as a body does
+        cure += " Before the body comes the condition: while_loop(cond_fun, body_fun, init_val)."
     raise TypeError(f"while_loop: cond_fun must return a boolean scalar, but got {got}. The "
                     f"function is {source_of(fun)}.{cure}")
-
-
-def _is_truth(traced: ClosedJaxpr, tree: TreeDef) -> bool:
-    return treedef_is_leaf(tree) and [(x.shape, x.dtype) for x in traced.out_avals] == [
-        ((), np.bool_)]
-
-
-def _is_condition(body_fun: Callable[..., Any], carry: Sequence[ShapedArray], tree: TreeDef
-                  ) -> bool:
-    """Whether a body gives what a condition does, where the condition does not."""
-    with suppress(Exception):  # of the user's function
-        return _is_truth(*trace_function("while_loop", "body_fun", body_fun, tree, carry))
-    return False
 
 
 # -- the primitive ---------------------------------------------------------------------------------

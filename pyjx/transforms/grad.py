@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,10 +14,8 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import DTypeLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval, is_ref_type
-from pyjx.core.evaluation import all_eqns
 from pyjx.core.explicit import with_dim
 from pyjx.core.frames import is_internal
-from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.places import UNIFORM
 from pyjx.core.primitive import cast_like
 from pyjx.core.scalars import scalar_of
@@ -27,6 +24,7 @@ from pyjx.core.trace import eager_trace, ensure_compile_time_eval, state
 from pyjx.core.value_texts import in_short, shortened_text
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.functions import FlatFun, check_values, flatten, of_transformation, source_of
+from pyjx.engine.linearize import LinearProgram
 from pyjx.engine.logs import logging
 from pyjx.engine.moves import lying_as, made_to_lie, mesh_of_array
 from pyjx.engine.primitives import cast, iota_p
@@ -35,7 +33,6 @@ from pyjx.engine.types import P, R, TreeDef
 from pyjx.guards import guard
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lazy import deferred
-from pyjx.runtime.abstract import make_jaxpr
 from pyjx.runtime.jit import jit
 from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.transforms.arguments import (
@@ -157,15 +154,15 @@ def _value_and_grad(name: str, fun: Callable[..., Any], argnums: int | Sequence[
                                  lambda: _input_names(fun, numbers, args))
         flat = FlatFun(f, in_tree, has_aux, fun)
         outs, program = linearized(flat, leaves, wanted)
-        aval = _scalar_aval(fun, outs, flat.out_tree, holomorphic, lambda: make_jaxpr(f)(*dynamic))
+        aval = _scalar_aval(fun, outs, flat.out_tree, holomorphic, program)
         with logging():
             try:
                 cotangents = program.backward([_one(outs[0], aval)])
             except (NotImplementedError, TypeError) as error:
                 if TO_BE_LINEAR in str(error):
-                    for rule in _rules_in(lambda: make_jaxpr(f)(*dynamic)):
-                        error.add_note(f"A rule of custom_jvp in it is {source_of(rule.jvp)}: what "
-                                       "it gives must be linear in the tangents.")
+                    for rule in dict.fromkeys([source_of(x.jvp) for x in _rules_of_user(program)]):
+                        error.add_note(f"A rule of custom_jvp in it is {rule}: what it gives must "
+                                       "be linear in the tangents.")
                 raise
         gradients = in_tree.unflatten([
             materialized(Zero.cotangent_of(get_aval(x)) if g is None else g)
@@ -254,13 +251,13 @@ def raise_not_inexact(name: str, dtype: DTypeLike, which: str = "") -> NoReturn:
 
 
 def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef,
-                 holomorphic: bool, traced: Callable[[], ClosedJaxpr]) -> ShapedArray:
-    """The aval of the output of a function that `grad` may differentiate; `traced` is the function
-    itself, for errors."""
+                 holomorphic: bool, program: LinearProgram) -> ShapedArray:
+    """The aval of the output of a function that `grad` may differentiate; `program`, its
+    derivative, is for errors."""
     if out_tree.num_nodes != 1 or len(outs) != 1:
         out = shortened_text(in_short(out_tree.unflatten(outs)), 300)
         raise TypeError(f"Gradient only defined for scalar-output functions. Output was {out}."
-                        f"{_rule_at_fault(traced) or _of(fun, _cure(out_tree))}")
+                        f"{_of(fun, _cure(out_tree))}{_rule_that_gave(out_tree, program)}")
     aval = get_aval(outs[0])
     if aval.shape:
         cure = "reduce the output to a scalar with output.sum()"
@@ -271,7 +268,7 @@ def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef
         raise TypeError("Gradient only defined for scalar-output functions. Output had shape: "
                         f"{aval.shape}. To get the gradient, {cure}, or use jax.jacobian to "
                         f"differentiate a function with a non-scalar output.{_of(fun)}{summed}")
-    check_output_dtype("grad", fun, aval.dtype, holomorphic)
+    check_output_dtype("grad", fun, out_tree, aval.dtype, holomorphic)
     return aval
 
 
@@ -280,8 +277,6 @@ _SUM = " With f for it, jax.grad(lambda *args: f(*args).sum()) is the gradient o
 
 def _of(fun: Callable[..., Any], cure: str = "") -> str:
     """Which function an output is of, after a cure, which rules of the user's have not."""
-    if "checkify of " in of_transformation(fun)[0]:
-        cure = _CHECKED
     rule = fun.fwd if isinstance(fun, custom_rules.custom_vjp) else None
     if rule is None:
         return f"{cure} The function is {''.join(of_transformation(fun))}."
@@ -289,32 +284,30 @@ def _of(fun: Callable[..., Any], cure: str = "") -> str:
             "it must be the output of the function.")
 
 
-def _rule_at_fault(traced: Callable[[], ClosedJaxpr]) -> str:
-    """Which rule of custom_jvp gave no scalar, where the function itself returns one."""
-    rules = _rules_in(traced, lambda closed: [x.shape for x in closed.out_avals] == [()])
-    return (f" The function itself returns a scalar, a rule did not. {rules[0].told_call()}"
-            if rules else "")
+def _rule_that_gave(out_tree: TreeDef, program: LinearProgram) -> str:
+    """Which rule of custom_jvp gave what is no scalar, if one has given such a tree: whether its
+    function returns one is not known, as the rule ran in its place."""
+    rule = next((x for x in _rules_of_user(program) if x.fun.out_tree == out_tree), None)
+    return "" if rule is None else (
+        f" A rule of custom_jvp gave such an output: if {rule.fun.__name__} returns a scalar, the "
+        f"rule must, too. {rule.told_call()}")
 
 
-def _rules_in(traced: Callable[[], ClosedJaxpr],
-              asked: Callable[[ClosedJaxpr], bool] = lambda _: True) -> list[Any]:
-    """The user's rules of custom_jvp in a function, if it is as asked."""
-    with suppress(Exception):  # of the user's function
-        closed = traced()
-        rules: list[Any] = [eqn.params.get("jvp_jaxpr_fun") for eqn in all_eqns(closed)]
-        return [*{id(x.jvp): x for x in rules if asked(closed) and hasattr(x, "jvp") and (
-            not is_internal(x.jvp.__code__.co_filename))}.values()]
-    return []
-
-
-_CHECKED = (" It gives an error beside the value: check the derivative, as in "
-            "checkify.checkify(jax.grad(f)).")
+def _rules_of_user(program: LinearProgram) -> list[Any]:
+    """The rules of custom_jvp that have run, but for those of the library."""
+    found = []
+    for rule in program.rules:
+        while hasattr(rule, "of"):  # of a batch
+            rule = rule.of
+        code = getattr(getattr(rule, "jvp", None), "__code__", None)
+        if hasattr(rule, "jvp") and not (code and is_internal(code.co_filename)):
+            found.append(rule)
+    return found
 
 
 def _cure(out_tree: TreeDef) -> str:
-    first = (out_tree.children() or [out_tree])[0].node_data()
-    if first is not None and first[0].__name__ == "Error":
-        return _CHECKED
+    if cure := _own_cure(out_tree):
+        return cure
     if out_tree.node_data() is not None and out_tree.node_data()[0] is type(None):
         return " The function must return its value."
     if out_tree.node_data()[0] in (tuple, list) and len(out_tree.children()) == 2:
@@ -323,23 +316,32 @@ def _cure(out_tree: TreeDef) -> str:
     return " To differentiate several values, use jax.jacobian."
 
 
-def check_output_dtype(name: str, fun: Callable[..., Any], dtype: DTypeLike, holomorphic: bool
-                       ) -> None:
-    """Raise TypeError unless reverse mode `name` may differentiate an output of this dtype."""
-    if dtype in dtypes.complex_dtypes:
-        if not holomorphic:
-            raise TypeError(
-                f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
-                f"np.floating), but got {dtypes.name(dtype)}. For holomorphic differentiation, "
-                "pass holomorphic=True. For differentiation of non-holomorphic functions involving "
-                f"complex outputs, use jax.vjp directly.{_of(fun)}")
-    elif holomorphic:
+def _own_cure(out_tree: TreeDef) -> str:
+    """What a class says of itself as an output, or the first one, as checkify's errors do."""
+    for tree in [out_tree, *out_tree.children()[:1]]:
+        node = tree.node_data()
+        if node and hasattr(node[0], "_cure_for_output"):
+            return f" {node[0]._cure_for_output}"
+    return ""
+
+
+def check_output_dtype(name: str, fun: Callable[..., Any], out_tree: TreeDef, dtype: DTypeLike,
+                       holomorphic: bool) -> None:
+    """Raise TypeError unless reverse mode `name` may differentiate an output of this dtype, which
+    is one of those in `out_tree`."""
+    if dtype in (dtypes.complex_dtypes if holomorphic else dtypes.floating_dtypes):
+        return
+    of = _of(fun, _own_cure(out_tree))
+    if holomorphic:
         raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but "
-                        f"got {dtypes.name(dtype)}.{_of(fun)}")
-    elif dtype not in dtypes.floating_dtypes:
-        raise TypeError(f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
-                        f"np.floating), but got {dtypes.name(dtype)}. For differentiation of "
-                        f"functions with integer outputs, use jax.vjp directly.{_of(fun)}")
+                        f"got {dtypes.name(dtype)}.{of}")
+    cure = "For differentiation of functions with integer outputs"
+    if dtype in dtypes.complex_dtypes:
+        cure = ("For holomorphic differentiation, pass holomorphic=True. For differentiation of "
+                "non-holomorphic functions involving complex outputs")
+    raise TypeError(f"{name} requires real-valued outputs (output dtype that is a sub-dtype of "
+                    f"np.floating), but got {dtypes.name(dtype)}. {cure}, use jax.vjp directly.{of}"
+                   )
 
 
 # -- whole derivatives -----------------------------------------------------------------------------
@@ -441,7 +443,7 @@ def jacrev(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
         result = vjp(f, *dynamic, has_aux=has_aux)
         outs, out_tree = flatten(result[0])
         for y in outs:
-            check_output_dtype("jacrev", fun, get_aval(y).dtype, holomorphic)
+            check_output_dtype("jacrev", fun, out_tree, get_aval(y).dtype, holomorphic)
         one = isinstance(numbers, int)
         if not outs:
             jacobian = out_tree.unflatten([])

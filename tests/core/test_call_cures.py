@@ -110,7 +110,7 @@ def test_rules_that_take_tuples_for_arrays(transform):
     f = jax.custom_jvp(lambda x: x * 2)
     f.defjvp(lambda x, t: (x * 2, t * 2))
     said = told(lambda: jax.grad(transform(f))(1.0))
-    assert "as in (x,), (t,) = primals, tangents." in said and "has_aux" not in said
+    assert "as in (x,), (t,) = primals, tangents." in said
     assert "has_aux=True" in told(lambda: jax.grad(lambda x: (jax.nn.relu(x), x))(1.0))
 
 

@@ -358,12 +358,73 @@ def test_how_a_function_is_called_is_told(call, called):
     assert f"It is called as {called}" in said(call)
 
 
-@pytest.mark.parametrize("fun", [square, lambda x: 2 * square(x), jax.jit(square)])
+@pytest.mark.parametrize("fun", [square, lambda x: 2 * square(x), jax.jit(square),
+                                 lambda x: jax.vmap(square)(x[None])[0]])
 def test_a_rule_that_is_not_linear_is_named(fun):
     with pytest.raises(TypeError, match="not linear") as caught:
-        jax.grad(fun)(1.0)
-    (note,) = [x for x in caught.value.__notes__ if "A rule of custom_jvp" in x]
-    assert f"bent at {__file__}:" in note
+        jax.grad(fun)(jnp.asarray(1.0))
+    words = "operation made at" if hasattr(fun, "lower") else "A rule of custom_jvp in it is bent"
+    (note,) = [x for x in caught.value.__notes__ if words in x]
+    assert f"{__file__}:" in note and "bent" in note
+
+
+@jax.custom_jvp
+def cube(x):
+    return x ** 3
+
+
+@cube.defjvp
+def of_a_pair(primals, tangents):
+    return primals, tangents
+
+
+@pytest.mark.parametrize("fun", [
+    cube, lambda x: cube(x), lambda x: jax.vmap(cube)(x[None])])
+def test_a_rule_that_gives_no_scalar_is_named(fun):
+    words = told(lambda: jax.grad(fun)(jnp.asarray(1.0)))
+    assert "if cube returns a scalar, the rule must, too. The rule is of_a_pair at" in words
+    assert "as in (x,), (t,) = primals, tangents." in words
+
+
+def test_a_function_runs_once_where_it_is_wrong():
+    calls = []
+
+    def two(x):
+        calls.append("two")
+        return x, square(x)
+
+    def curved(x):
+        calls.append("curved")
+        return square(x)
+
+    def step(x):
+        calls.append("step")
+        return x + 1
+
+    for call, words in ((lambda: jax.grad(two)(1.0), "use has_aux=True. The function is two at"),
+                        (lambda: jax.grad(curved)(1.0), "not linear"),
+                        (lambda: jax.lax.while_loop(step, lambda x: calls.append("body"), 0),
+                         "Before the body comes the condition")):
+        assert words in told(call)
+    assert calls == ["two", "curved", "step"]
+
+
+class Error:
+    """A class of the user's, which has the name of one of checkify's."""
+
+    def __init__(self, x):
+        self.x = x
+
+
+jax.tree_util.register_pytree_node(Error, lambda e: ((e.x,), None), lambda _, xs: Error(*xs))
+
+
+def test_a_function_that_gives_an_error_of_the_users_is_none_of_checkify():
+    checked = jax.experimental.checkify.checkify(lambda x: x)
+    assert "jax.grad(f)" not in told(lambda: jax.grad(lambda x: (Error(x), x))(1.0))
+    for fun in (checked, jax.jit(checked), lambda x: checked(x)[0], lambda x: checked(x)):
+        assert "checkify.checkify(jax.grad(f))" in told(jax.grad(fun), 1.0)
+    assert "checkify.checkify(jax.grad(f))" in told(lambda: jax.grad(checked, has_aux=True)(1.0))
 
 
 @pytest.mark.parametrize(("mode", "given", "words"), [

@@ -149,6 +149,9 @@ class Error:
 
     __slots__ = ("_code", "_metadata", "_payload", "_pred")
 
+    _cure_for_output = ("It gives an error beside the value: check the derivative, as in "
+                        "checkify.checkify(jax.grad(f)).")  # as `jax.grad` says
+
     def __init__(self, _pred: Any, _code: Sequence[Any], _metadata: tuple[Site, ...],
                  _payload: Sequence[Sequence[Any]]) -> None:
         self._pred = _pred
