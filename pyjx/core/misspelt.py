@@ -106,8 +106,9 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     if name == "__init__" and isinstance(called, type):
         said = of_class(said, called)
     known: dict[str, bool] = {}  # whether it may be given by its name
-    fun: Any = as_meant
+    of_numpy = False
     for fun in islice(functions_named(owner, name, last), 3):
+        of_numpy |= fun.__module__.startswith("pyjx.numpy.")
         known.update({
             "*" * (p.kind is p.VAR_POSITIONAL) + p.name: p.kind in (
                 p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
@@ -120,7 +121,7 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     others = [p for p in _OTHER_NAMES.get(given, "").split() if p in named]
     close = others[:1] or difflib.get_close_matches(given, named, 1, 0.7) or [
         p for p in named if p.startswith(f"{given}_")]
-    if given == "out" and fun.__module__.startswith("pyjx.numpy."):
+    if given == "out" and of_numpy:
         return f"{said}. No array is written to: take the result, as in x = {name}(...)."
     if len(close) == 1:
         return f"{said}. Did you mean '{close[0]}'?"
@@ -174,18 +175,17 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
     """What to use for an attribute that arrays have not, and which others an object has of a class
     with few; Python is to guess no other beside it."""
     code = last.tb_frame.f_code
-    itself = is_internal(code.co_filename) and (
-        opname[code.co_code[last.tb_lasti]] != "RAISE_VARARGS")
-    if itself:
-        return None  # the user has not asked for it
+    raised = opname[code.co_code[last.tb_lasti]] == "RAISE_VARARGS"
+    if raised is not is_internal(code.co_filename):
+        return None  # the user has raised it, or has not asked for the attribute
     if "Did you mean" in found.string:
         exc.name = ""
         return None
     if found.string[:1] != "'":
         return _of_module(exc, found.string)
     kind = type(exc.obj)
-    package = "pyjx.Array" if hasattr(exc.obj, "aval") else f"jax.{kind.__name__}" * (
-        kind.__module__.startswith(("jaxlib.", "pyjx.")))
+    ours = any([c.__module__.startswith(("jaxlib.", "pyjx.")) for c in kind.__mro__])
+    package = "pyjx.Array" if ours and hasattr(exc.obj, "aval") else f"jax.{kind.__name__}" * ours
     said = hint(package, exc.name) if package and exc.name else ""
     if exc.name and not said and kind.__module__.startswith("pyjx."):
         names = [name for name in dir(exc.obj) if name[0] != "_"]

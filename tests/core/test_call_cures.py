@@ -440,6 +440,36 @@ def test_no_property_of_the_users_runs_again_for_a_message():
     assert "not callable" in told(lambda: held.asked()) and ran == [1, 2, 3]
 
 
+class Model:
+    """A class of the user's that tells of its attributes itself."""
+
+    aval = None
+
+    def __getattr__(self, name):
+        if name == "median":
+            raise AttributeError(f"no {name}. Did you mean 'weights'?", name=name, obj=self)
+        raise AttributeError("module 'jax.nn' has no attribute 'sotfmax'", name=name, obj=self)
+
+
+class Held:
+    aval = None
+
+
+@pytest.mark.parametrize(("model", "name", "text"), [
+    (Model(), "median", "no median. Did you mean 'weights'?"),
+    (Model(), "sotfmax", "module 'jax.nn' has no attribute 'sotfmax'"),
+    (Held(), "median", "'Held' object has no attribute 'median'")])
+def test_what_the_user_raises_stays_as_it_is(model, name, text):
+    def asks(x):
+        return getattr(model, name)
+
+    for call in (asks, jax.jit(asks)):
+        with pytest.raises(AttributeError) as caught:
+            call(V)
+        advice.complete(caught.value)
+        assert (str(caught.value), caught.value.name, caught.value.obj) == (text, name, model)
+
+
 def test_one_thing_is_meant():
     for call in (lambda: jax.config.enable_x64, lambda: jnp.sine, lambda: jax.hess):
         with pytest.raises(AttributeError) as caught:
