@@ -200,8 +200,8 @@ _load_lowering()
 
 
 def _users_frames(place: TracebackType | None) -> TracebackType | None:
-    """What a traceback has besides frames of this package and of `python -m`."""
-    ours, passed = (os.path.dirname(__file__) + os.sep, "<frozen runpy>"), []
+    """What a traceback has besides frames of this package."""
+    ours, passed = os.path.dirname(__file__) + os.sep, []
     while place is not None:
         passed.append(place)
         place = place.tb_next
@@ -211,16 +211,24 @@ def _users_frames(place: TracebackType | None) -> TracebackType | None:
     return place
 
 
+def _nobody_can_catch() -> bool:
+    """Whether `python -m pyjx` imports this, and no program does."""
+    frame, ours = sys._getframe(1), ("<frozen ", os.path.dirname(__file__) + os.sep)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
+        frame = frame.f_back
+    return frame.f_code.co_filename == "<frozen runpy>"
+
+
 try:
     refuse_beside_jax()  # before anything is registered a second time
     import pyjx.configuration  # noqa: F401
 except (ImportError, ValueError) as _error:  # jaxlib is absent, or a variable is no flag's value
-    if os.environ.get("JAX_TRACEBACK_FILTERING") == "off":
-        raise
-    _show = sys.excepthook
-    sys.excepthook = lambda kind, error, place: _show(
-        kind, error.with_traceback(_users_frames(place)), error.__traceback__)
-    raise _error.with_traceback(_users_frames(_error.__traceback__)) from _error.__cause__
+    if not str(getattr(_error, "name", "")).startswith("pyjx"):  # else a file of ours is missing
+        _error.__traceback__ = _users_frames(_error.__traceback__)
+        if _nobody_can_catch():
+            sys.excepthook(type(_error), _error, _error.__traceback__)
+            raise SystemExit(1) from None
+    raise  # which adds no frame of this file
 
 # Guards get what they do, and arrays and tracers their operators and methods.
 from pyjx.core import tracebacks as _tracebacks  # noqa: E402, F401

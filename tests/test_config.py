@@ -485,6 +485,23 @@ def test_errors_of_the_environment_show_the_users_frames_alone(tmp_path: Path) -
         assert ("program.py" in run.stderr) == (words[0] != "-m")
 
 
+@pytest.mark.parametrize(("before", "said"), [
+    ("sys.modules['jax._src'] = sys", "ImportError: jax and pyjx cannot share a process"),
+    ("sys.modules['jaxlib'] = None", "ModuleNotFoundError: import of jaxlib halted"),
+    ("os.environ['JAX_ENABLE_X64'] = 'maybe'", "ValueError: invalid truth value"),
+], ids=["jax", "jaxlib", "variable"])
+def test_an_import_that_fails_leaves_the_process_as_it_was(before: str, said: str) -> None:
+    """Programs catch ImportError, to do without an optional package."""
+    code = f"import os, sys\n{before}\nhook = sys.excepthook\n"
+    caught = (f"try:\n    import pyjx\nexcept (ImportError, ValueError) as e:\n    error = e\n"
+              "assert sys.excepthook is hook and error.__traceback__.tb_next is None\n")
+    run = subprocess.run([sys.executable, "-c", code + caught], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+    run = subprocess.run([sys.executable, "-c", code + "import pyjx"], capture_output=True,
+                         text=True)
+    assert run.stderr.count("File ") == 1 and run.stderr.splitlines()[-1].startswith(said)
+
+
 def test_absl_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("absl.flags")
     monkeypatch.setattr(sys, "argv", ["prog", "--jax_enable_x64", "--other=3",
