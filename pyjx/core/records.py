@@ -8,9 +8,10 @@ first trace for those that load then.
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Container, Iterable
 from functools import partial
-from operator import attrgetter, itemgetter
+from operator import attrgetter, call, itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 # -- tuples with named fields ----------------------------------------------------------------------
@@ -110,6 +111,15 @@ def filled(frozen: Any, **fields: Any) -> Any:
     for name, value in fields.items():
         put_field(frozen, name, value)
     return frozen
+
+
+def by_names(self: Any) -> Any:
+    """`__reduce__` of a class whose constructor takes its fields by name, and which jax keeps in
+    another form. An object of a subclass is its state: only that knows what its constructor takes.
+    """
+    if "__reduce__" in vars(type(self)):
+        return call, (partial(type(self), **vars(self)),)
+    return copyreg.__newobj__, (type(self),), vars(self)  # type: ignore[attr-defined]
 
 
 class Unpickled:

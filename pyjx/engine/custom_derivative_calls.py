@@ -63,7 +63,7 @@ class SymbolicZero:
         return SymbolicZero(get_aval(val).to_tangent_aval())
 
     def __reduce__(self) -> Any:
-        return SymbolicZero, (self.aval,)
+        return type(self), (self.aval,)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.aval = state["aval"]  # jax pickles it so

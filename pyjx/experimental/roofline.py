@@ -7,7 +7,6 @@ alone. Products and convolutions count in both.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from pyjx.core.avals import nbytes
 from pyjx.core.evaluation import jaxprs_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive
+from pyjx.core.records import by_names
 from pyjx.experimental.custom_partitioning import custom_partitioning_p
 from pyjx.lax.collectives import psum_invariant_p
 from pyjx.lax.exchanges import reduce_scatter_p
@@ -39,11 +39,6 @@ __all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "register_r
            "register_standard_roofline", "roofline", "roofline_and_grad", "rooflines"]
 
 
-def _by_names(self: object) -> Any:
-    """How such objects are pickled."""
-    return functools.partial(type(self), **vars(self)), ()
-
-
 @dataclasses.dataclass(frozen=True)
 class RooflineShape:
     """The shape and dtype of a value."""
@@ -51,7 +46,7 @@ class RooflineShape:
     shape: tuple[int, ...]
     dtype: Any
 
-    __reduce__ = _by_names
+    __reduce__ = by_names
 
     @classmethod
     def from_aval(cls, aval: ShapedArray | AbstractRef) -> RooflineShape:
@@ -110,7 +105,7 @@ class RooflineResult:
     peak_hbm_bytes: int = 0
     unfused_hbm_bytes: int = 0
 
-    __reduce__ = _by_names
+    __reduce__ = by_names
 
     @classmethod
     def zeros(cls) -> RooflineResult:

@@ -240,6 +240,32 @@ def test_states_that_jax_keeps_otherwise_are_not_written(make):
     assert len(make().__reduce_ex__(4)) == 2
 
 
+class Grid(pyjx.experimental.pallas.tpu.PrefetchScalarGridSpec):
+    """A user's, whose constructor takes other things."""
+
+    def __init__(self, rows):
+        super().__init__(1, (rows, 2))
+        self.rows = rows
+
+
+class Shape(pyjx.experimental.roofline.RooflineShape):
+    """A user's."""
+
+
+@pytest.mark.parametrize("made", [
+    Grid(3), Shape((2,), "float32"), pyjx.experimental.roofline.RooflineResult(ici_bytes={"x": 1}),
+    pyjx.experimental.pallas.tpu.PrefetchScalarGridSpec(1, (2,))], ids=lambda made: type(made).__name__)
+@pytest.mark.parametrize("again", [
+    copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))],
+    ids=["copy", "deepcopy", "pickle"])
+def test_copies_are_of_the_class_and_have_all_that_it_adds(made, again):
+    other = again(made)
+    assert type(other) is type(made) and vars(other) == vars(made)
+    if again is copy.deepcopy:
+        assert all(value is not vars(made)[name] for name, value in vars(other).items()
+                   if isinstance(value, dict))
+
+
 def test_a_reference_is_pickled_as_its_value():
     """What is written to one is not seen through the other."""
     ref = pyjx.new_ref(pyjx.numpy.ones(2))

@@ -22,7 +22,7 @@ from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.records import Record, of_field
+from pyjx.core.records import Record, by_names, of_field
 from pyjx.core.references import Ref
 from pyjx.core.specs import NO_AXES, Axes
 from pyjx.core.trace import Tracer, trace_to_jaxpr
@@ -249,8 +249,7 @@ class GridSpec:
     # How many arguments index maps, too, get references to.
     num_scalar_prefetch = 0
 
-    def __reduce__(self) -> Any:
-        return GridSpec, (self.grid, self.in_specs, self.out_specs, self.scratch_shapes)
+    __reduce__ = by_names
 
 
 @dataclass
@@ -268,8 +267,7 @@ class PrefetchScalarGridSpec(GridSpec):
         super().__init__(grid, in_specs, out_specs, scratch_shapes)
         self.num_scalar_prefetch = num_scalar_prefetch
 
-    def __reduce__(self) -> Any:
-        return PrefetchScalarGridSpec, (self.num_scalar_prefetch, *super().__reduce__()[1])
+    __reduce__ = by_names
 
 
 @dataclass(frozen=True)
