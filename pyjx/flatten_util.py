@@ -66,6 +66,9 @@ class Unravel:
     dtypes: tuple[Any, ...] | None
     dtype: Any
 
+    def __copy__(self) -> Unravel:
+        return self
+
     def __call__(self, vector: Any) -> Any:
         if not self.shapes:
             return tree_unflatten(self.tree, [])

@@ -37,7 +37,7 @@ MODULES = {
             "pyjx.core.trace:EvalTrace=EagerTrace pyjx.runtime.executable:physical_aval "
             "pyjx.runtime.abstract:ShapeDtypeStruct pyjx.core.specs:ManualAxisType "
             "pyjx.core.places:MemorySpace=Space pyjx.errors "
-            "pyjx.compat.pickles:ArrayRefImpl=Told pyjx:typeof "
+            "pyjx.compat.pickles:ArrayRefImpl=StateOfJax pyjx:typeof "
             "pyjx.ref:Ref,empty_ref,free_ref,freeze,new_ref "
             "pyjx.api_util:shaped_abstractify pyjx.experimental.hijax:aval_method,aval_property "
             "pyjx.extend.core:SetCurrentTraceContextManager=set_current_trace,"

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, get_type_hints
 
 import numpy as np
 
+import pyjx
 from pyjx import numpy, random
 from pyjx.compat.callables import HashablePartial
 from pyjx.compat.given_members import give
@@ -43,7 +44,7 @@ from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.array import _reconstruct_array
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.runtime.stages import ArgInfo
-from pyjx.tree_util import default_registry, tree_structure, tree_unflatten
+from pyjx.tree_util import Partial, default_registry, tree_map, tree_structure, tree_unflatten
 
 AutoLayoutSingleton = AutoLayout
 
@@ -141,27 +142,30 @@ def unpickle_pspec(partitions: Any, unreduced: Any, reduced: Any) -> PartitionSp
 _references = deferred("pyjx.lax.references")
 
 
-class Told:
-    """What stands for an object of jax that is of another kind here, and knows its state."""
+class StateOfJax:
+    """What stands for an object of jax that is of another kind here, and has its state."""
 
     def __setstate__(self, state: object) -> None:
         self.state = _fields((), state)
 
 
-def _ref_type(cls: type[AbstractRef], *args: Any, **kwargs: Any) -> Any:
-    """A type of references: they are shared. jax makes one without arguments and fills it."""
-    return _own_ref_type(cls, *args, **kwargs) if args or kwargs else Told()
+def _fill_ref_type(self: AbstractRef, state: Any) -> None:
+    """What jax's type holds; the one that is shared is `update()` of it."""
+    if hasattr(self, "inner_aval"):
+        raise TypeError(f"{self} is shared, and keeps its state.")
+    told = {"memory_space": None, "kind": None, **_fields((), state)}
+    filled(self, **{name: told[name] for name in ("inner_aval", "memory_space", "kind")})
 
 
 def _fill_ref(self: Ref, state: dict[str, Any]) -> None:
     """A reference of its own to the value of jax's."""
-    told = state["_aval"].state
-    made = _references.new_ref(state["_refs"].state["_buf"], memory_space=told["memory_space"],
-                               kind=told.get("kind"))
+    told = state["_aval"]
+    made = _references.new_ref(state["_refs"].state["_buf"], memory_space=told.memory_space,
+                               kind=told.kind)
     self.__init__(made.aval, made._refs)  # type: ignore[misc]
 
 
-_own_ref_type = AbstractRef.__new__
+give(AbstractRef, __setstate__=_fill_ref_type)
 give(Ref, __setstate__=_fill_ref)
 
 
@@ -238,10 +242,14 @@ class _Called:
 
 
 def _reduced_unravel(unravel: Unravel) -> Any:
-    """By a call of `ravel_pytree`, as versions of jax differ in how they keep what it gives."""
+    """By a call of `ravel_pytree`, as versions of jax differ in how they keep what it gives. It is
+    traced, so that there are no arrays of these shapes; `Partial` is a pytree without leaves."""
     own = unravel.dtypes or [np.float32] * len(unravel.shapes)
-    zeros = [_Called(numpy.zeros, *each) for each in zip(unravel.shapes, own, strict=True)]
-    return itemgetter(1), (_Called(ravel_pytree, tree_unflatten(unravel.tree, zeros)),)
+    types = [ShapeDtypeStruct(*each) for each in zip(unravel.shapes, own, strict=True)]
+    steps: Any = iter([tree_unflatten(unravel.tree, types)])
+    for step in (partial(tree_map, numpy.zeros_like), ravel_pytree, itemgetter(1), Partial):
+        steps = map(step, steps)
+    return attrgetter("func"), (_Called(pyjx.eval_shape, partial(next, steps)),)
 
 
 def _reduced_key_dtype(dtype: KeyTy) -> Any:
@@ -315,7 +323,6 @@ def write_as_jax() -> None:
         for value in values:
             move(value, home)
     Space.__qualname__ = "MemorySpace"
-    AbstractRef.__new__ = _ref_type  # type: ignore[method-assign]
     copyreg.pickle(ArgInfo, _reduced_argument)
     copyreg.pickle(PRNGKeyArray, _reduced_keys)
     copyreg.pickle(Unravel, _reduced_unravel)

@@ -341,9 +341,15 @@ class AbstractRef(AbstractValue):
     memory_space: Any
     kind: Any
 
-    def __new__(cls, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None
+    def __new__(cls, inner_aval: Any = None, memory_space: Any = None, kind: Any = None
                 ) -> AbstractRef:
+        if inner_aval is None:  # a pickle of jax, which has the state of one without it
+            return object.__new__(cls)
         return _refs.of((inner_aval, memory_space, kind), AbstractRef._made)  # type: ignore[no-any-return]
+
+    def __init__(self, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None
+                 ) -> None:
+        """Whoever calls the class gives the type of the array; pickles do not call this."""
 
     @classmethod
     def _made(cls, inner_aval: ShapedArray, memory_space: Any, kind: Any) -> AbstractRef:
