@@ -493,7 +493,7 @@ def test_errors_of_the_environment_show_the_users_frames_alone(tmp_path: Path) -
 def test_an_import_that_fails_leaves_the_process_as_it_was(before: str, said: str) -> None:
     """Programs catch ImportError, to do without an optional package."""
     code = f"import os, sys\n{before}\nhook = sys.excepthook\n"
-    caught = (f"try:\n    import pyjx\nexcept (ImportError, ValueError) as e:\n    error = e\n"
+    caught = ("try:\n    import pyjx\nexcept (ImportError, ValueError) as e:\n    error = e\n"
               "assert sys.excepthook is hook and error.__traceback__.tb_next is None\n")
     run = subprocess.run([sys.executable, "-c", code + caught], capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (0, "")

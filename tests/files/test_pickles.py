@@ -254,7 +254,8 @@ class Shape(pyjx.experimental.roofline.RooflineShape):
 
 @pytest.mark.parametrize("made", [
     Grid(3), Shape((2,), "float32"), pyjx.experimental.roofline.RooflineResult(ici_bytes={"x": 1}),
-    pyjx.experimental.pallas.tpu.PrefetchScalarGridSpec(1, (2,))], ids=lambda made: type(made).__name__)
+    pyjx.experimental.pallas.tpu.PrefetchScalarGridSpec(1, (2,))],
+    ids=lambda made: type(made).__name__)
 @pytest.mark.parametrize("again", [
     copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))],
     ids=["copy", "deepcopy", "pickle"])
@@ -286,6 +287,42 @@ def test_programs_are_not_pickled_and_say_what_serves(make, cure):
     with pytest.raises(TypeError, match=cure):
         pickle.dumps(made)
     assert copy.copy(made) is made and copy.deepcopy(made) is made
+
+
+def test_types_of_references_stay_what_they_are_under_the_alias():
+    """They are made by their class, which refuses to make one of nothing."""
+    data = contents("0.12.0.1")["pickle4.reference"]
+    run(sys.executable, f"""
+import pickle
+from pyjx.core.avals import AbstractRef
+new = AbstractRef.__new__
+import pyjx.as_jax, jax
+from jax._src.state import types
+assert types.AbstractRef is AbstractRef and AbstractRef.__new__ is new
+try:
+    AbstractRef()
+except TypeError as error:
+    assert "inner_aval" in str(error)
+else:
+    raise AssertionError
+told = jax.typeof(pickle.loads({data!r}))
+assert type(told) is AbstractRef and pickle.loads(pickle.dumps(told)) is told
+made = new(AbstractRef)
+made.__setstate__((None, dict(inner_aval=told.inner_aval, memory_space=told.memory_space)))
+assert made.shape == told.shape and made.update() is told.update()
+""")
+
+
+def test_functions_that_unravel_load_without_arrays_of_their_size():
+    """This one's would take four terabytes."""
+    assert run(sys.executable, """
+import copy, pickle
+import pyjx.as_jax, jax
+from jax.flatten_util import Unravel
+unravel = Unravel(jax.tree.structure({"x": 0}), ((1 << 30, 1 << 10),), None, None)
+for other in (pickle.loads(pickle.dumps(unravel)), copy.copy(unravel), copy.deepcopy(unravel)):
+    assert other == unravel
+""") == ""
 
 
 def test_modules_are_of_jax_where_cloudpickle_takes_a_function_along():
