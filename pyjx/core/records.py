@@ -113,7 +113,7 @@ def filled(frozen: Any, **fields: Any) -> Any:
     return frozen
 
 
-def by_names(self: Any) -> Any:
+def by_names(self: object) -> Any:
     """`__reduce__` of a class whose constructor takes its fields by name, and which jax keeps in
     another form. An object of a subclass is its state: only that knows what its constructor takes.
     """
