@@ -9,6 +9,7 @@ from typing import Any
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
+from pyjx.core.records import Shared
 from pyjx.lax.common import operand, operands_in
 from pyjx.lax.convert import convert_element_type, full, real
 from pyjx.lax.joining import concatenate, split
@@ -55,7 +56,7 @@ def ravel_pytree(pytree: PyTree) -> tuple[Any, Callable[[Any], Any]]:
 
 
 @dataclass(frozen=True)
-class Unravel:
+class Unravel(Shared):
     """From a vector to a pytree; equal where it does the same.
 
     `dtypes` are those of the leaves and `dtype` is that of the vector, unless they are all one.
@@ -65,9 +66,6 @@ class Unravel:
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[Any, ...] | None
     dtype: Any
-
-    def __copy__(self) -> Unravel:
-        return self
 
     def __call__(self, vector: Any) -> Any:
         if not self.shapes:

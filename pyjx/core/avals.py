@@ -29,7 +29,7 @@ from pyjx.core.places import (
     manual_type,
     parts_along,
 )
-from pyjx.core.records import filled, of_field, put_field, refuse_change
+from pyjx.core.records import Shared, filled, of_field, put_field, refuse_change
 from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
 from pyjx.core.value_texts import cure, in_short, shortened
 from pyjx.errors import cure_for
@@ -322,7 +322,7 @@ class Token:
         return self
 
 
-class AbstractRef(AbstractValue):
+class AbstractRef(Shared, AbstractValue):
     """The type of a mutable reference to an array.
 
     Args:
@@ -361,12 +361,6 @@ class AbstractRef(AbstractValue):
 
     def __reduce__(self) -> Any:
         return AbstractRef, (self.inner_aval, self.memory_space, self.kind)
-
-    def __copy__(self) -> AbstractRef:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> AbstractRef:
-        return self
 
     shape: Shape = of_field("inner_aval.shape")
     dtype: Any = of_field("inner_aval.dtype")
@@ -445,7 +439,7 @@ _interned = _avals.references
 _latest: deque[ShapedArray] = deque(maxlen=4096)
 
 
-class ShapedArray(AbstractValue):
+class ShapedArray(Shared, AbstractValue):
     """The type of an array: shape, dtype and weak type, and where its parts may lie.
 
     Args:
@@ -503,12 +497,6 @@ class ShapedArray(AbstractValue):
         told = {"sharding": p.sharding, "manual_axis_type": p.mat, "memory_space": p.space}
         made = ShapedArray if p is HERE else partial(ShapedArray, **told)
         return made, (self.shape, self.dtype, self.weak_type)
-
-    def __copy__(self) -> ShapedArray:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> ShapedArray:
-        return self
 
     def update(self, shape: Any = None, dtype: Any = None, weak_type: bool | None = None,
                **placement: Any) -> ShapedArray:

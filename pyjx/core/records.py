@@ -122,20 +122,26 @@ def by_names(self: object) -> Any:
     return copyreg.__newobj__, (type(self),), vars(self)  # type: ignore[attr-defined]
 
 
-class Unpickled:
-    """Base of objects that are not pickled, and never change. `_instead` says what serves."""
+class Shared:
+    """Base of objects that never change: their copies are they themselves."""
 
     __slots__ = ()
-    _instead: str
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"cannot pickle {type(self).__name__!r} object: {self._instead}")
 
     def __copy__(self) -> Any:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
+
+
+class Unpickled(Shared):
+    """Base of such objects that are not pickled. `_instead` says what serves."""
+
+    __slots__ = ()
+    _instead: str
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"cannot pickle {type(self).__name__!r} object: {self._instead}")
 
 
 EXPORT = ("export its function, jax.export.export(jax.jit(f))(*args).serialize(), or pickle the "
