@@ -25,7 +25,7 @@ _dictionary = vars(ModuleType)["__dict__"]
 # What hears of each public name of a package as it is used first: the package, the name, the value.
 hears_names: list[Callable[[str, str, Any], None]] = []
 
-# What hears that a module has been asked for, which may have loaded it and others.
+# What hears that a module has been loaded because it was asked for, and others by it.
 hears_modules: list[Callable[[], None]] = []
 
 # The public names of each module: the module that defines each, and its name there.
@@ -35,11 +35,19 @@ tables: dict[str, dict[str, tuple[str, str]]] = {}
 filled: dict[str, list[str]] = {}
 
 
+def is_ready(module: ModuleType | None) -> bool:
+    """Whether it has been loaded, to its end."""
+    return module is not None and not getattr(
+        getattr(module, "__spec__", None), "_initializing", False)
+
+
 def loaded(name: str) -> ModuleType:
     """The module of that name; it is imported when a name of it is used."""
+    was_ready = is_ready(sys.modules.get(name))
     module = importlib.import_module(name)
-    for hear in hears_modules:
-        hear()
+    if not was_ready:
+        for hear in hears_modules:
+            hear()
     return module
 
 
@@ -192,11 +200,12 @@ def attach(package: str, families: Mapping[str, str], submodules: str = "",
       describe: what completes the documentation of a function, given it and its name.
       first: a module that loads before any of the names.
     """
-    source = tables[package] = {}
+    source = {}
     for module, names in families.items():
         for entry in names.split():
             public, _, name = entry.partition("=")
             source[public] = module, name or public
+    tables[package] = source  # all of it, as other threads read it
     modules = submodules.split()
 
     def getattribute(name: str) -> Any:

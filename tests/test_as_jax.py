@@ -48,6 +48,42 @@ def test_modules_are_the_same_objects(tmp_path: Path) -> None:
           "assert jax.grad(jnp.sin)(0.) == 1.\n", tmp_path)
 
 
+def test_classes_are_named_where_as_many_modules_go_as_come(tmp_path: Path) -> None:
+    check("""
+import sys, types
+others = [f"other{i}" for i in range(999)]
+class Remover:
+    @staticmethod
+    def find_spec(*_):
+        del sys.modules[others.pop()]
+sys.modules.update({name: types.ModuleType(name) for name in others})
+from pyjx import lazy
+lazy.loaded("pyjx.numpy")
+sys.meta_path.insert(0, Remover)
+before = len(sys.modules)
+found = lazy.loaded("pyjx.numpy.setops")
+assert others and len(sys.modules) == before
+assert found._UniqueAllResult.__module__ == "jax._src.numpy.setops"
+""", tmp_path)
+
+
+def test_modules_that_load_in_other_threads_do_not_disturb(tmp_path: Path) -> None:
+    """Tables grow while the classes that they name are looked for."""
+    check("""
+import sys, threading, time
+from pyjx import alias, lazy
+sys.setswitchinterval(1e-6)
+def load():
+    for i in range(9999):
+        lazy.tables[f"made{i}"] = {}
+        time.sleep(0)
+thread = threading.Thread(target=load)
+thread.start()
+while thread.is_alive():
+    alias.LoadedClasses()()
+""", tmp_path)
+
+
 @pytest.mark.parametrize("first", [
     "from pyjx import jax_imports\njax_imports.answer_when_asked()\n", "import _pyjx_as_jax\n"])
 @pytest.mark.parametrize("imported", ["jax", "jax.numpy", "jax._src.core"])

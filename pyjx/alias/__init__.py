@@ -19,6 +19,7 @@ import importlib.util
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterable
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
@@ -35,7 +36,16 @@ from pyjx.engine.batching import BatchTracer
 from pyjx.engine.forward import JVPTracer, LinearizeTracer
 from pyjx.engine.linearize import LinearTracer
 from pyjx.guards import guard
-from pyjx.lazy import Named, filled, hears_modules, hears_names, own_dictionary, tables
+from pyjx.lazy import (
+    Named,
+    filled,
+    hears_modules,
+    hears_names,
+    is_ready,
+    loaded,
+    own_dictionary,
+    tables,
+)
 from pyjx.random.keys import PRNGKeyArray
 
 __all__ = ["VARIABLE", "install", "told_version"]
@@ -90,7 +100,7 @@ class SameModule(Loader):
         self.spec: ModuleSpec | None = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(self.name)
+        module = loaded(self.name)
         self.spec = module.__spec__
         show_as_jax(module)
         return module
@@ -161,7 +171,7 @@ def show_jax_names() -> None:
     hears_names.append(name_as_jax)
     hears_modules.append(LoadedClasses())
     hears_modules[-1]()
-    for module in [m for name, m in sys.modules.items() if name.partition(".")[0] == "pyjx"]:
+    for module in [m for name, m in list(sys.modules.items()) if name.partition(".")[0] == "pyjx"]:
         show_as_jax(module)
 
 
@@ -192,29 +202,33 @@ def name_as_jax(package: str, name: str, value: Any) -> None:
 
 class LoadedClasses:
     """Lets the public classes of each module be of jax's as soon as it has been loaded: objects are
-    of classes that nobody has named. What else objects hold, and modules that others fill, too."""
+    of classes that nobody has named. What else objects hold, and modules that others fill, too.
+
+    Modules load in several threads. The lock is let go before anything is named: that may load
+    others, which a thread that waits for the lock may be loading."""
 
     def __init__(self) -> None:
-        self.seen = 0
+        self.lock = threading.RLock()
         self.told: set[str] = set()
+        self.homes: set[str] = set()
         self.waiting: dict[str, list[tuple[str, str, str]]] = {name: [] for name in pickles.HELD}
 
     def __call__(self) -> None:
-        if len(sys.modules) == self.seen:
-            return
-        self.seen = len(sys.modules)
-        for package in [p for p in tables if p not in self.told]:
-            self.told.add(package)
-            for name, (module, original) in tables[package].items():
-                self.waiting.setdefault(module, []).append((package, name, original))
-        for home in [home for home in filled if home not in self.told]:
-            self.told.add(home)
-            self.waiting.setdefault(home, [])
-        for module in [m for m in self.waiting if m in sys.modules]:
-            if getattr(sys.modules[module].__spec__, "_initializing", False):
-                self.seen = 0  # it is to be looked at again
-            else:
-                self.name(module, self.waiting.pop(module, []))  # which may load others
+        for module, names in self.ready():
+            self.name(module, names)
+
+    def ready(self) -> list[tuple[str, list[tuple[str, str, str]]]]:
+        """The modules that have loaded since it was asked, and what is public of them, where."""
+        with self.lock:
+            for package in set(tables) - self.told:
+                self.told.add(package)
+                for name, (module, original) in tables[package].items():
+                    self.waiting.setdefault(module, []).append((package, name, original))
+            for home in set(filled) - self.homes:
+                self.homes.add(home)
+                self.waiting.setdefault(home, [])
+            come = [m for m in list(self.waiting) if is_ready(sys.modules.get(m))]
+            return [(m, self.waiting.pop(m, [])) for m in come]
 
     def name(self, module: str, names: list[tuple[str, str, str]]) -> None:
         """Let what objects hold of a module be of jax's."""

@@ -6,7 +6,6 @@ Under the alias `jax._src` is this package, and a table says what each of its mo
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -14,7 +13,7 @@ from typing import Any
 
 import pyjx.compat.given_members  # noqa: F401  # which gives members to classes
 from pyjx.guards import guard
-from pyjx.lazy import place_of_table
+from pyjx.lazy import loaded, place_of_table
 
 # Where the names of each module of `jax._src` are. One module of pyjx is that module itself. Of
 # several, the first that has a name gives it; `module:a,b=c` has these alone, `c` by the name `b`.
@@ -222,7 +221,7 @@ class _Gathered(ModuleType):
     def __getattr__(self, name: str) -> Any:
         below = f"{self._name}.{name}"
         if below in MODULES or below in _made:
-            return importlib.import_module(module_of(below))
+            return loaded(module_of(below))
         if not name.startswith("__") or name == "__all__":  # whoever walks over all modules asks
             for place in _listed(self._name).split():
                 found = self._found(name, place)
@@ -239,7 +238,7 @@ class _Gathered(ModuleType):
         original = {public: own or public for public, _, own in parts}.get(name) if names else name
         if original is None or module == self.__name__:
             return _made
-        return getattr(importlib.import_module(module), original, _made)
+        return getattr(loaded(module), original, _made)
 
 
 def _of_their_own() -> Iterator[str]:
@@ -258,7 +257,7 @@ sys.modules.update({module.__name__: module for module in _made.values()})
 
 def __getattr__(name: str) -> ModuleType:
     try:
-        return importlib.import_module(module_of(name))
+        return loaded(module_of(name))
     except ModuleNotFoundError as error:
         if error.name != module_of(name):
             raise
