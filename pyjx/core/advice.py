@@ -29,10 +29,9 @@ from pyjx.core.call_code import (
     value_called,
 )
 from pyjx.core.call_notes import ASKED, say
+from pyjx.core.cure_texts import ARRAYS, MADE_MESH, OWN_CALL, VALUES
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import (
-    MADE_MESH,
-    OWN_CALL,
     as_field,
     in_short,
     shortened,
@@ -416,12 +415,12 @@ def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> st
         return f"{found.string}. Give {own[several[0]].name} as one tuple{shown}."
     if (given or args[1:]) and own[0].name in ("arrays", "tup") and all(
             [x is UNKNOWN or hasattr(x, "shape") for x in args]):
-        return f"{found.string}. The arrays are one sequence, as in {name}((a, b))."
+        return f"{found.string}. {ARRAYS.format(name)}"
     if given and own[0].name in ("fun", "f", "pyfunc") and callable(args and args[0]) and (
             not own[1:] or own[1].kind is own[1].KEYWORD_ONLY):
         return f"{found.string}. {OWN_CALL.format(name)}"
     if given and name in ("array", "asarray"):
-        return f"{found.string}. {dtypes.VALUES.format(name)}"
+        return f"{found.string}. {VALUES.format(name)}"
     named = [p.name for p in own if p.kind is p.KEYWORD_ONLY and p.name[0] != "_"]
     every = [*[p.name for p in own if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)],
              *["*"][:len(named)], *named, *[f"**{p.name}" for p in own if p.kind is p.VAR_KEYWORD]]

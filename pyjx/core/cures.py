@@ -12,7 +12,7 @@ from contextlib import suppress
 from opcode import opname
 from operator import attrgetter
 from types import FrameType, ModuleType, TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,11 +36,19 @@ def as_asked(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     if not users or not exc.said:
         return None
     cure, what = _in_place(users[-1], exc.said), exc.said.what
-    if cure is SHOWN:
-        what = what.partition("\n")[0]
-    elif cure and cure is not _AS_SIZE:
-        what = what.partition(" To change its dtype")[0]
-    return None if cure is None else told_otherwise(exc, what=what, cure=cure)
+    if cure is None:
+        return None
+    if cure.replaces:
+        what = what.partition(cure.replaces)[0]
+    return told_otherwise(exc, what=what, cure=cure.text)
+
+
+class _Cure(NamedTuple):
+    """What serves in the place of an instruction, and with what begins that part of what the
+    message has said before which it replaces, if it does."""
+
+    text: str
+    replaces: str = " To change its dtype"
 
 
 SHOWN = ("While the function is traced, the array has no value. Print it as the program runs by "
@@ -48,53 +56,58 @@ SHOWN = ("While the function is traced, the array has no value. Print it as the 
 _AS_SIZE = ("As a size or a number of rounds of Python's it must be known while the function is "
             "traced: mark what it is made of as static (static_argnums or static_argnames of jit), "
             "or take the largest size and choose by jnp.where(jnp.arange(size) < n, x, 0).")
+_NOTHING = _Cure("", replaces="")
 _WRITTEN = "{} that is traced: make this one by jax.numpy, and write x = x.at[i].set(value)."
 _OF_NUMPY = _WRITTEN.format("NumPy's arrays hold no value")
 
 
-def _in_place(tb: TracebackType, said: Said) -> str | None:
+def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
     """What serves in the place of what failed; None where nothing else is known."""
     frame, at, code = tb.tb_frame, tb.tb_lasti, tb.tb_frame.f_code.co_code
     operation, before = call_code.failed_at(tb).opname, opname[code[max(at - 2, 0)]]
     if operation in ("STORE_SUBSCR", "STORE_SLICE"):
-        return _WRITTEN.format("Lists take no index") if said.known else _OF_NUMPY
+        return _Cure(_WRITTEN.format("Lists take no index") if said.known else _OF_NUMPY)
     if operation == "BINARY_OP" and code[at + 1] == 6:  # `"%.2f" % x`
-        return SHOWN
+        return _Cure(SHOWN, replaces="\n")
     kernel = " for pallas_call." in said.origin
     if operation == "BINARY_SLICE" or before == "BUILD_SLICE":
-        return "A part of known size is x_ref[pl.ds(start, size)]." if kernel else (
-            "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size).")
+        return _Cure("A part of known size is x_ref[pl.ds(start, size)]." if kernel else (
+            "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size)."))
     if operation == "BINARY_SUBSCR":
-        return _chosen(call_code.indexed_at(tb))
+        return _Cure(_chosen(call_code.indexed_at(tb)))
     if operation == "UNARY_NOT":
-        return _PYTHONS.format("not", "~x of Booleans, or jnp.logical_not(x)")
+        return _Cure(_PYTHONS.format("not", "~x of Booleans, or jnp.logical_not(x)"))
     if operation == "CONTAINS_OP":
-        return _PYTHONS.format("in", "jnp.any(x == y) or jnp.isin")
+        return _Cure(_PYTHONS.format("in", "jnp.any(x == y) or jnp.isin"))
     outside = list(call_code.around(tb))
     if any([name == "LOAD_ASSERTION_ERROR" for name, _ in outside]):
-        return _ASSERTED.format("assert", "x")
+        return _Cure(_ASSERTED.format("assert", "x"))
     if operation.startswith("POP_JUMP") and call_code.only_raises(tb):
-        return _ASSERTED.format("raise", "~x" if operation.endswith("FALSE") else "x")
+        return _Cure(_ASSERTED.format("raise", "~x" if operation.endswith("FALSE") else "x"))
     if operation.startswith("POP_JUMP") and kernel:
-        return ("What a kernel does under a condition is a function of no arguments, decorated by "
-                "pl.when(condition).")
+        return _Cure("What a kernel does under a condition is a function of no arguments, "
+                     "decorated by pl.when(condition).")
     name, called = ("", None) if operation not in CALLS else value_called(frame, at)
     if called in (int, float, bool, complex) and any(
             [name.startswith("FORMAT_") or function is print for name, function in outside]):
-        return SHOWN
+        return _Cure(SHOWN, replaces="\n")
     if called in (int, float, complex) and "static_argnums" in said.cure:
         within = any([name in CALLS or "SUBSCR" in name or "SLICE" in name
                       for name, _ in outside])
         if called is int and not within and call_code.is_stored(tb):
-            return _AS_SIZE
-        return said.cure if called is int and within else ""  # a number there, else an array
+            return _Cure(_AS_SIZE, replaces="")
+        # a number there, else an array
+        return _Cure(said.cure) if called is int and within else _NOTHING
     if called is range:
-        return "To loop a traced number of times use lax.fori_loop or lax.while_loop."
+        return _Cure("To loop a traced number of times use lax.fori_loop or lax.while_loop.")
     if name.rpartition(".")[2] in _OF_FILES:
-        return "Save what the traced function returns."
+        return _Cure("Save what the traced function returns.")
     if other := _in_place_of(name, called, frame, at, said.origin):
-        return other
-    return "" if said.known else _of_package(tb)
+        return _Cure(other)
+    if said.known:
+        return _NOTHING
+    of_package = _of_package(tb)
+    return None if of_package is None else _Cure(of_package)
 
 
 def _in_place_of(name: str, called: Any, frame: FrameType, at: int, origin: str | None) -> str:
@@ -109,32 +122,41 @@ def _in_place_of(name: str, called: Any, frame: FrameType, at: int, origin: str 
         return ""
     if called not in (max, min, sorted, any, all):
         return _PYTHONS.format(name, other)
-    asked, single = _PYTHONS.partition(" use")[0].format(name), UNKNOWN if args[1:] else args[0]
-    xs = args if args[1:] else list(single) if type(single) in (list, tuple) else []
+    asked, xs = _PYTHONS.partition(" use")[0].format(name), args
+    if not args[1:]:
+        xs = list(args[0]) if type(args[0]) in (list, tuple) else []
     pairs = [x for x in xs if type(x) in (list, tuple) and x]
-    known = any([x is not UNKNOWN for x in xs]) or hasattr(single, "aval")
-    may_be_pairs = called not in (any, all) and (
-        pairs or (not known and (origin is None or "`eq`" in origin)))  # which tuples ask first
-    by_key = _BY_KEY + f", or if that is traced {_of_pairs(other)}" * (origin is not None)
-    if pairs and origin is not None:
-        by_key = _of_pairs(other) if any([hasattr(x[0], "_trace") for x in pairs]) else _BY_KEY
+    known = any([x is not UNKNOWN for x in xs]) or hasattr(args[0], "aval")
+    asks_first = origin is None or "`eq`" in origin  # as tuples do
+    may_be_pairs = called not in (any, all) and (bool(pairs) or (not known and asks_first))
     if may_be_pairs and (pairs or origin is not None):
-        return f"{asked} {by_key}."
+        return f"{asked} {_of_pairs(other, pairs, origin is not None)}."
+    also = f"; of tuples with arrays {_BY_KEY}" * may_be_pairs
+    return f"{asked} use {_of_several(other, args, xs, known)}{also}."
+
+
+def _of_several(other: str, args: Sequence[Any], xs: Sequence[Any], known: bool) -> str:
+    """What serves for several values: `xs`, as far as they are known, which are the arguments or
+    the elements of the only one."""
+    if args[1:]:
+        return f"{other}imum(x, y)"
     several = f"{other}(jnp.asarray({'xs' if xs else 'list(xs)'}))"
-    use = (f"{other}imum(x, y)" if args[1:] else several if xs else
-           f"{other}(x)" if known else f"{other}(x) of an array, {several} of several")
-    return f"{asked} use {use}{f'; of tuples with arrays {by_key}' if may_be_pairs else ''}."
+    if xs:
+        return several
+    return f"{other}(x)" if known else f"{other}(x) of an array, {several} of several"
+
+
+def _of_pairs(other: str, pairs: Sequence[Any], traced: bool) -> str:
+    """What orders tuples, which are `pairs` as far as they are known, and may hold traced values.
+    """
+    by_index = (f"i = {other.replace('.', '.arg')}(jnp.asarray([t[0] for t in xs])) tells which; "
+                f"{_OF_TREES}")
+    if not pairs and traced:
+        return f"{_BY_KEY}, or if that is traced {by_index}"
+    return by_index if any([hasattr(x[0], "_trace") for x in pairs]) and traced else _BY_KEY
 
 
 _BY_KEY = "compare what tells them apart, with key=lambda t: t[0]"
-
-
-def _of_pairs(other: str) -> str:
-    """What orders tuples by a first element that is traced."""
-    return (f"i = {other.replace('.', '.arg')}(jnp.asarray([t[0] for t in xs])) tells which; "
-            f"{_OF_TREES}")
-
-
 _ASSERTED = ("To check a traced value as the program runs, in the place of `{}`: "
              "checkify.check({}, 'message'), and call err, out = checkify.checkify(f)(...); "
              "err.throw(), by jax.experimental.checkify.")

@@ -17,6 +17,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.cure_texts import VALUES
 from pyjx.core.frames import warn
 from pyjx.core.value_texts import array_cure, shortened
 
@@ -399,9 +400,6 @@ def check_valid_dtype(dtype: DType, x: Any = None) -> None:
 
 # What strings, NumPy's dtypes and scalar types stand for, where it is the same under every flag.
 _settled = BoundedDict(256, "promoted dtypes")
-
-
-VALUES = "The values are one sequence, as in {0}([1, 2]) or {0}([[1, 2], [3, 4]])."
 
 
 def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -> DType:

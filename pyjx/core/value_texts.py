@@ -198,15 +198,6 @@ def as_pytree(x: Any) -> str:
     return ""
 
 
-def no_array(kind: type, n: int, name: str) -> str:
-    """What is said of a list or tuple of `n` numbers where an array was meant."""
-    return f"A {kind.__name__} is no array, but a tree of {n} leaves: give jnp.array({name})."
-
-
-MADE_MESH = "jax.make_mesh((4, 2), ('x', 'y')) takes the sizes of the axes."
-OWN_CALL = "The arguments of fun come in a call of their own: {0}(fun)(x)."
-
-
 def size_text(n: float) -> str:
     """`1.5 GiB`."""
     for unit in ("bytes", "KiB", "MiB"):

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 from pyjx import configuration, lax
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.cure_texts import no_array
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
 from pyjx.core.integers import as_int
@@ -16,7 +17,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.references import check_undivided, is_ref
 from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import concrete_or_error
-from pyjx.core.value_texts import no_array, shortened
+from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import leaf_paths, short_types, source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
 from pyjx.engine.subjaxprs import (

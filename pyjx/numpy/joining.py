@@ -16,6 +16,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
+from pyjx.core.cure_texts import ARRAYS
 from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_ints, as_truncated_int, index
 from pyjx.core.trace import Tracer, concrete_or_error
@@ -74,16 +75,13 @@ def parts_of(name: str, arrays: Any, dtype: DTypeLike | None = None) -> list[Any
     return promote_dtypes(*parts)
 
 
-_ONE_SEQUENCE = "The arrays are one sequence, as in {}((a, b))."
-
-
 def _axis(name: str, axis: Any, ndim: int) -> int:
     try:
         return canonical_axis(axis, ndim)
     except TypeError as error:
         if isinstance(axis, tuple) or np.ndim(axis):
             raise TypeError(f"{name}: axis must be an integer, but an array or a tuple was given. "
-                            f"{_ONE_SEQUENCE.format(name)}") from None
+                            f"{ARRAYS.format(name)}") from None
         raise error
 
 
@@ -94,7 +92,7 @@ def joined(name: str, parts: list[Any], axis: int | Sequence[int] | None) -> Any
     ndim = get_aval(parts[0]).ndim
     if not ndim:
         raise ValueError("Zero-dimensional arrays cannot be concatenated. " + (
-            _ONE_SEQUENCE.format(name) if hasattr(axis, "__len__") else
+            ARRAYS.format(name) if hasattr(axis, "__len__") else
             "Join them along a new axis, as in stack((a, b))."))
     axis = _axis(name, axis, ndim)
     if len(parts) == 1:
@@ -275,7 +273,7 @@ def _dtype_of_joined(name: str, dtype: DTypeLike) -> Any:
     except (TypeError, ValueError) as error:
         if isinstance(dtype, (list, tuple)) or hasattr(dtype, "aval"):
             raise type(error)(f"{name}: dtype must be a dtype, not an array or a sequence. "
-                              f"{_ONE_SEQUENCE.format(name)} {error}"
+                              f"{ARRAYS.format(name)} {error}"
                               ) from None
         raise
 

@@ -15,6 +15,7 @@ from pyjx import configuration, lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.cure_texts import OWN_CALL
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.named_axes import NO_NAME, mapped_along, mesh_axes
@@ -25,7 +26,7 @@ from pyjx.core.records import Record
 from pyjx.core.references import check_distinct, check_undivided, is_ref
 from pyjx.core.specs import HiPspec, Infer, InferFromArgs, PartitionSpec, UnreducedKind, axes_of
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
-from pyjx.core.value_texts import OWN_CALL, shortened
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.functions import (
     FlatFun,

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from pyjx.core.avals import get_aval, is_ref_type, is_valid_value
+from pyjx.core.cure_texts import OWN_CALL
 from pyjx.core.integers import as_ints
 from pyjx.core.prefixes import two_structures
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import of_field
 from pyjx.core.source_info import at_own_lines
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.core.value_texts import OWN_CALL
 from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import (
     FlatRule,
