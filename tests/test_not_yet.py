@@ -27,19 +27,19 @@ def test_missing_names_say_so(package, name):
 
 
 not_yet.hint("pyjx", "tree_map")  # reads the table
-OF_CLASSES = {name: said for name, said in not_yet.former.items()
+OF_CLASSES = {name: said for name, said in not_yet.other_names.items()
               if name.split(".")[1][0].isupper() and name.count(".") == 2}
-FORMER = [item for item in not_yet.former.items() if item[0] not in OF_CLASSES]
+OTHERS = [item for item in not_yet.other_names.items() if item[0] not in OF_CLASSES]
 CLASSES = {"Array": jax.numpy.ones(3), "PjitFunction": jax.jit(abs), "Config": jax.config,
            "Compiled": jax.stages.Compiled,
            "NamedSharding": jax.NamedSharding,
            "SingleDeviceSharding": jax.sharding.SingleDeviceSharding}
 
 
-@pytest.mark.parametrize(("former", "instead"), FORMER, ids=[name for name, _ in FORMER])
-def test_former_names_say_what_to_use(former, instead):
+@pytest.mark.parametrize(("other", "instead"), OTHERS, ids=[name for name, _ in OTHERS])
+def test_other_names_say_what_to_use(other, instead):
     """Which is there; and whoever asks by hasattr or catches ImportError gets the answer."""
-    package, _, name = former.replace("jax", "pyjx", 1).rpartition(".")
+    package, _, name = other.replace("jax", "pyjx", 1).rpartition(".")
     module = importlib.import_module(package)
     assert not hasattr(module, name)
     with pytest.raises(AttributeError, match=re.escape(f"'{name}'. Use {instead}.")):
@@ -47,6 +47,11 @@ def test_former_names_say_what_to_use(former, instead):
     with pytest.raises(ImportError, match=re.escape(f"Use {instead}.")):
         exec(f"from {package} import {name}")
     check_mentioned(instead)
+
+
+def test_each_name_is_there_once():
+    text = Path(not_yet.__file__).with_name("other_names.txt").read_text(encoding="utf-8")
+    assert len(text.splitlines()) == len(not_yet.other_names)
 
 
 @pytest.mark.parametrize("name", OF_CLASSES)

@@ -49,7 +49,9 @@ SERVES: dict[str, str] = {
 INSTEAD: dict[str, str] = {name: said for said, names in SERVES.items() for name in names.split()}
 
 
-former: dict[str, str] = {}  # names that are no more, and what to use; read when one is asked for
+# Names that JAX had once, or never, as what other packages call so; and what to use. They are read
+# when a name is asked for that is not there.
+other_names: dict[str, str] = {}
 
 
 def meanwhile(name: str) -> str:
@@ -79,10 +81,10 @@ def hint(package: str, name: str) -> str:
     """
     if name in NAMES.get(package, "").split():
         return f": it is not there yet.{meanwhile(f'{package}.{name}')}"
-    if not former:
-        lines = Path(__file__).with_name("former.txt").read_text(encoding="utf-8").splitlines()
-        former.update([line.partition(" ")[::2] for line in lines])
-    instead = former.get(f"{package}.{name}".replace("pyjx", "jax", 1))
+    if not other_names:
+        text = Path(__file__).with_name("other_names.txt").read_text(encoding="utf-8")
+        other_names.update([line.partition(" ")[::2] for line in text.splitlines()])
+    instead = other_names.get(f"{package}.{name}".replace("pyjx", "jax", 1))
     if not instead and package.startswith("pyjx") and not name.startswith("_"):
         pyjx = sys.modules["pyjx"]
         flags = [x for x in (name, f"jax_{name}") if x in sys.modules["pyjx.states"].states]
