@@ -308,7 +308,7 @@ class Mesh(_Axes, ContextDecorator):
         return _meshes.of(key, _new_mesh)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
-        return Mesh, (self.devices, self.axis_names, self.axis_types)
+        return type(self), (self.devices, self.axis_names, self.axis_types)
 
     def __enter__(self) -> Mesh:
         if configuration.disallow_mesh_context_manager.value:

@@ -47,6 +47,12 @@ if TYPE_CHECKING:
     from pyjx.core.array_type import DTypeLike
 
 
+def _derived(cls: type[ShapeDtypeStruct], own: dict[str, Any] | None, slots: dict[str, Any]
+             ) -> Any:
+    """The object of a class that derives from that one."""
+    return filled(object.__new__(cls), **{**(own or {}), **slots})
+
+
 class ShapeDtypeStruct:
     """Shape, dtype and placement of an array without its data; it can't be changed.
 
@@ -110,6 +116,8 @@ class ShapeDtypeStruct:
     __delattr__ = __setattr__
 
     def __reduce__(self) -> Any:
+        if type(self) is not ShapeDtypeStruct:  # only that knows what its constructor takes
+            return _derived, (type(self), *object.__getstate__(self))  # type: ignore[misc]
         told = {"sharding": self._target(), "weak_type": self.weak_type, "is_ref": self.is_ref,
                 "manual_axis_type": self.manual_axis_type}
         return partial(ShapeDtypeStruct, **{k: v for k, v in told.items() if v}), (

@@ -252,9 +252,22 @@ class Shape(pyjx.experimental.roofline.RooflineShape):
     """A user's."""
 
 
+class Struct(pyjx.ShapeDtypeStruct):
+    """A user's, with a name."""
+
+    def __init__(self, name):
+        super().__init__((2,), "float32", weak_type=True)
+        self.name = name
+
+
+class Zero(pyjx.custom_derivatives.SymbolicZero):
+    """A user's."""
+
+
 @pytest.mark.parametrize("made", [
     Grid(3), Shape((2,), "float32"), pyjx.experimental.roofline.RooflineResult(ici_bytes={"x": 1}),
-    pyjx.experimental.pallas.tpu.PrefetchScalarGridSpec(1, (2,))],
+    pyjx.experimental.pallas.tpu.PrefetchScalarGridSpec(1, (2,)),
+    Struct("x"), Zero(None)],
     ids=lambda made: type(made).__name__)
 @pytest.mark.parametrize("again", [
     copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))],
@@ -262,9 +275,18 @@ class Shape(pyjx.experimental.roofline.RooflineShape):
 def test_copies_are_of_the_class_and_have_all_that_it_adds(made, again):
     other = again(made)
     assert type(other) is type(made) and vars(other) == vars(made)
+    assert repr(other) == repr(made)
     if again is copy.deepcopy:
         assert all(value is not vars(made)[name] for name, value in vars(other).items()
                    if isinstance(value, dict))
+
+
+def test_a_mesh_of_a_class_of_its_own_is_copied_as_one():
+    class Mesh(pyjx.sharding.Mesh):
+        pass
+
+    made = Mesh(pyjx.devices()[:1], "x")
+    assert copy.copy(made) is made and type(made) is Mesh
 
 
 def test_a_reference_is_pickled_as_its_value():
