@@ -288,12 +288,14 @@ def bounds_check(fun: Callable[P, R]) -> Callable[P, R]:
     """`fun`, where an index out of bounds raises an error in place of being clamped or dropped.
 
     It computes the same otherwise, with a comparison for each index, and waits for each result.
+    What `checkify.check` tests in it is checked, too.
 
     Args:
       fun: a function of arrays, jitted or not; one with static arguments is to be jitted first.
 
     Returns:
-      The compiled function, which raises IndexError with the index, the axis and the user's line.
+      The compiled function, which raises IndexError with the index, the axis and the user's line,
+      and JaxRuntimeError where another check fails.
       Within functions that are checked by `checkify` the error is passed on.
 
     >>> import pyjx as jax
@@ -314,7 +316,8 @@ def bounds_check(fun: Callable[P, R]) -> Callable[P, R]:
         body = spec.fun
         options = {"static_argnums": spec.options.static_argnums,
                    "static_argnames": spec.options.static_argnames}
-    checked: Callable[..., tuple[Error, Any]] = jit(checkify(body, index_checks), **options)
+    checked: Callable[..., tuple[Error, Any]] = jit(
+        checkify(body, index_checks | user_checks), **options)
 
     @functools.wraps(fun)
     def with_checks(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -323,8 +326,9 @@ def bounds_check(fun: Callable[P, R]) -> Callable[P, R]:
             check_error(error)
         else:
             failure = error.first_failure()
-            if failure is not None:
+            if failure is not None and failure[0].category in index_checks:
                 raise IndexError(_message(*failure))
+            error.throw()
         return result  # type: ignore[no-any-return]
 
     return with_checks
