@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock, Mock
 
 import numpy as np
 import pytest
@@ -589,6 +590,12 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     (SHAPE, lambda: jnp.sin(LIKE)),
     ("datetime64[D], of shape (1,). Make it one of numbers: x.astype('int64')",
      lambda: jax.jit(lambda x: x)(DATES)),
+    ("float128, of shape (). Make it one of narrower numbers: x.astype('float64')! unique",
+     lambda: X + np.longdouble(2)),
+    ("complex256, of shape (1,). Make it one of narrower numbers: x.astype('complex128')",
+     lambda: jax.device_put(np.ones(1, np.clongdouble))),
+    ("Mock! masked", lambda: jnp.sum(Mock())),
+    ("Mock! masked", lambda: jax.jit(jnp.sin)(MagicMock())),
     ("dtype object, of shape (1,)", lambda: jax.jit(lambda x: x)(np.array([None]))),
     ("input is m.indices: jax.experimental.sparse.grad", lambda: jax.grad(
         lambda m: (m @ V).sum())(SPARSE)),

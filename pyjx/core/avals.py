@@ -737,7 +737,7 @@ def get_aval(x: Any) -> ShapedArray:
     aval = getattr(x, "aval", None)
     if type(aval) is ShapedArray or isinstance(aval, AbstractValue):
         return aval  # type: ignore[return-value]
-    if hasattr(x, "mask") and hasattr(x, "filled"):
+    if isinstance(x, np.ma.MaskedArray):
         raise ValueError("numpy masked arrays are not supported as direct inputs to JAX functions. "
                          "Use arr.filled() to convert the value to a standard numpy array.")
     for cls in type(x).__mro__:

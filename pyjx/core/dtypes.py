@@ -36,16 +36,32 @@ class finfo(ml_dtypes.finfo):
     Args:
       dtype: a dtype, or an array of it.
 
+    Raises:
+      ValueError: it is one of integers, which `iinfo` is for, or of no numbers.
+
     >>> import pyjx as jax
     >>> float(jax.numpy.finfo("bfloat16").eps)
     0.0078125
     """
 
     def __new__(cls, dtype: DTypeLike) -> finfo:
-        return super().__new__(cls, dtype)  # type: ignore[no-any-return, no-untyped-call]
+        try:
+            made = super().__new__(cls, dtype)  # type: ignore[no-untyped-call]
+        except ValueError as error:
+            raise _of_other_kind(error, dtype, np.integer, "iinfo") from None
+        return made if isinstance(made, finfo) else _own_finfo(made)
 
     def __reduce__(self) -> Any:
         return type(self), (self.dtype,)
+
+
+@cache
+def _own_finfo(found: Any) -> finfo:
+    """The limits of a dtype that is not NumPy's, which `ml_dtypes` gives as an object of NumPy's
+    class, as one that can be copied and pickled."""
+    made = object.__new__(finfo)
+    vars(made).update(vars(found))
+    return made
 
 
 class iinfo(ml_dtypes.iinfo):
@@ -54,16 +70,35 @@ class iinfo(ml_dtypes.iinfo):
     Args:
       int_type: a dtype, or an array of it.
 
+    Raises:
+      ValueError: it is one of floats, which `finfo` is for, or of no numbers.
+
     >>> import pyjx as jax
     >>> jax.numpy.iinfo("int4").max
     7
     """
 
     def __init__(self, int_type: DTypeLike) -> None:
-        super().__init__(int_type)  # type: ignore[no-untyped-call]
+        try:
+            super().__init__(int_type)  # type: ignore[no-untyped-call]
+        except ValueError as error:
+            raise _of_other_kind(error, int_type, np.inexact, "finfo") from None
 
     def __reduce__(self) -> Any:
         return type(self), (self.dtype,)
+
+
+def _of_other_kind(error: ValueError, given: Any, kind: type, other: str) -> ValueError:
+    """The error of limits that a dtype has not, with the name of what tells those that it has."""
+    dtype = getattr(given, "dtype", None)
+    if not isinstance(dtype, np.dtype) and given is not None:
+        try:
+            dtype = np.dtype(given)
+        except TypeError:
+            dtype = np.dtype(type(given))
+    if dtype is None or not issubdtype(dtype, kind):
+        return error
+    return ValueError(f"{str(error).rstrip('.')}: the limits of {dtype} are told by jnp.{other}.")
 
 
 # The dtype of the tangents of values that have none, such as integers. It has no bytes.

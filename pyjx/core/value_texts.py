@@ -157,12 +157,15 @@ def without_numbers(x: Any) -> str:
         return ("It is a shape and a dtype, without values: give it to jax.eval_shape, or to lower "
                 "or trace of a jitted function, or make an array, as jnp.zeros(x.shape, x.dtype).")
     made = {"M": "x.astype('int64')", "m": "x.astype('int64')", "O": "x.astype(float)",
-            "V": "x.view('uint8')"}.get(x.dtype.kind, "np.unique(x, return_inverse=True)[1]")
+            "f": "x.astype('float64')", "c": "x.astype('complex128')", "V": "x.view('uint8')",
+            }.get(x.dtype.kind, "np.unique(x, return_inverse=True)[1]")
     if x.dtype.names:
         made = f"x[{x.dtype.names[0]!r}]" + (
             ", or all in a tree: {name: x[name] for name in x.dtype.names}") * (
             len(x.dtype.names) > 1)
-    return f"It is an array of dtype {x.dtype}, of shape {x.shape}. Make it one of numbers: {made}."
+    kind = "narrower " if x.dtype.kind in "fc" else ""
+    return (f"It is an array of dtype {x.dtype}, of shape {x.shape}. Make it one of {kind}numbers: "
+            f"{made}.")
 
 
 def as_field(path: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 import warnings
 from enum import IntEnum
 from types import SimpleNamespace
@@ -439,3 +441,12 @@ def test_public_module() -> None:
     assert pyjx.dtypes.iinfo("int4").max == 7
     for name in pyjx.dtypes.__all__:
         assert hasattr(pyjx.dtypes, name)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn"])
+@pytest.mark.parametrize("again", [lambda x: pickle.loads(pickle.dumps(x)), copy.copy,
+                                   copy.deepcopy])
+def test_limits_can_be_copied(dtype: str, again: Any) -> None:
+    found = pyjx.dtypes.finfo(dtype)
+    assert isinstance(found, pyjx.dtypes.finfo)
+    assert found is pyjx.dtypes.finfo(dtype) and again(found).max == found.max
