@@ -89,13 +89,14 @@ class FlatCallback(Alike):
     """A Python function over the leaves of its arguments, of which it gives the leaves of its
     result: whether they are those of a tuple or a list is not asked. Equal ones call the same
     function with the same structure. `op` is what the user called, which the log names where the
-    function fails."""
+    function fails; `n_mapped` is how many axes of batches the results have, in front."""
 
-    __slots__ = ("callback_func", "in_tree", "op", "out_tree")
+    __slots__ = ("callback_func", "in_tree", "n_mapped", "op", "out_tree")
 
     def __init__(self, op: str, callback_func: Callable[..., Any], in_tree: TreeDef,
-                 out_tree: TreeDef | None = None) -> None:
+                 out_tree: TreeDef | None = None, n_mapped: int = 0) -> None:
         self.op = op
+        self.n_mapped = n_mapped
         self.callback_func = callback_func
         self.in_tree = in_tree
         self.out_tree: Any = out_tree
@@ -115,8 +116,8 @@ class FlatCallback(Alike):
         return f"FlatCallback(callback_func={self.callback_func}, in_tree={self.in_tree})"
 
 
-VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
-                "legacy_vectorized")
+_IN_TURN = ("sequential", "sequential_unrolled")
+VMAP_METHODS = (*_IN_TURN, "expand_dims", "broadcast_all", "legacy_vectorized")
 
 
 def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
@@ -300,7 +301,7 @@ def batch_by_method(primitive: Primitive, trace: BatchTrace, operands: Values, d
     """The batching rule of what has a parameter `vmap_method`, and its results' types as
     `result_avals`."""
     method = params["vmap_method"]
-    if method in ("sequential", "sequential_unrolled"):
+    if method in _IN_TURN:
         return _in_turn(primitive, operands, dims, params, method != "sequential")
     if method is None:
         raise NotImplementedError(
@@ -322,6 +323,10 @@ def batch_by_method(primitive: Primitive, trace: BatchTrace, operands: Values, d
 
 
 def _pure_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
+    if params["vmap_method"] not in _IN_TURN:
+        call = params["callback"]
+        params["callback"] = FlatCallback(
+            call.op, call.callback_func, call.in_tree, call.out_tree, call.n_mapped + 1)
     return batch_by_method(pure_callback_p, trace, operands, dims, params)
 
 

@@ -294,9 +294,13 @@ def checked(callback: FlatFunction, avals: Sequence[ShapedArray], outs: Sequence
     for i, (x, aval) in enumerate(zip(outs, avals, strict=True)):
         host = np.asarray(x)
         if host.shape != aval.shape:
+            n = getattr(callback, "n_mapped", 0)
+            former = "the former." if not n else (
+                f"{aval.shape[n:]}, and vmap puts {aval.shape[:n]} in front of it: by this "
+                "vmap_method the callback is given all examples at once, by 'sequential' one.")
             raise ValueError(f"Incorrect output shape for return value #{i}: Expected: "
-                             f"{aval.shape}, Actual: {host.shape}. result_shape_dtypes says the "
-                             "former.")
+                             f"{aval.shape}, Actual: {host.shape}. result_shape_dtypes says "
+                             f"{former}")
         if host.dtype != aval.dtype:
             narrow = dtypes.canonicalize_dtype(host.dtype)  # with 64-bit types off
             if narrow != aval.dtype:

@@ -148,6 +148,22 @@ def test_wrong_results(result, message, wrap):
     f = wrap(lambda x: jax.pure_callback(lambda x: result, LIKE, x))
     with pytest.raises(jax.errors.JaxRuntimeError, match=message):
         f(X)
+
+
+@pytest.mark.parametrize(("method", "maps", "message"), [
+    ("expand_dims", 1, r"\(3,\), Actual: \(2,\). .* says \(\), and vmap puts \(3,\) in front"),
+    ("broadcast_all", 2, r"\(1, 3\), Actual: .* says \(\), and vmap puts \(1, 3\) in front"),
+    ("sequential", 1, r"Expected: \(\), Actual: \(2,\). result_shape_dtypes says the former"),
+])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_wrong_results_of_batches(method, maps, message, wrap):
+    def f(x):
+        return jax.pure_callback(lambda x: X[:2], jax.ShapeDtypeStruct((), np.float32), x,
+                                 vmap_method=method)
+    for _ in range(maps):
+        f = jax.vmap(f)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=message):
+        wrap(f)(X[(None,) * (maps - 1)])
     np.testing.assert_array_equal(wrap(pure)(X), X * 2)
 
 
