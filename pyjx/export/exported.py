@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lowering.types import CLOSE, OPEN, symbols_in, tensor_type, with_symbols
@@ -17,7 +17,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.records import Alike
+from pyjx.core.records import Alike, Unpickled
 from pyjx.core.symbolic.expressions import DimExpr
 from pyjx.core.symbolic.solving import checks, solve, written_shape
 from pyjx.errors import InconclusiveDimensionOperation
@@ -314,7 +314,7 @@ call_exported_p: Primitive = register(Primitive(
 
 @guard
 @dataclass(frozen=True, eq=False)
-class Exported:
+class Exported(Unpickled):
     """A function as StableHLO, with all that it takes to call it.
 
     Attributes:
@@ -354,6 +354,14 @@ class Exported:
     module_kept_var_idx: tuple[int, ...]
     uses_global_constants: bool
     _get_vjp: Callable[[Exported], Exported] | None
+
+    _instead = ("use its .serialize(vjp_order=0), or 1 or more for as many derivatives, and "
+                "jax.export.deserialize.")
+
+    def __reduce__(self) -> Any:
+        if self._get_vjp is not None:  # a function, of a program or of other such objects
+            return super().__reduce__()
+        return type(self), tuple([getattr(self, field.name) for field in fields(self)])
 
     def __post_init__(self) -> None:
         program = ExportedProgram(

@@ -1,5 +1,7 @@
 """Exporting and calling: fields, derivatives, platforms, errors."""
 
+import copy
+import pickle
 import re
 from collections import namedtuple
 
@@ -42,6 +44,20 @@ def test_fields():
     assert "tensor<?x3xf32>" in e.mlir_module() and "?" not in exported(False).mlir_module()
     with pytest.raises(AttributeError):
         e.fun_name = "other"
+
+
+def test_pickles():
+    """Of what has a derivative the message says what serves; all else is its fields."""
+    e = exported(False)
+    for given in (e, export.deserialize(e.serialize(vjp_order=1))):
+        with pytest.raises(TypeError, match=r"^cannot pickle 'Exported' .*: use its .serial"):
+            pickle.dumps(given)
+    assert copy.copy(e) is e and copy.deepcopy(e) is e
+    loaded = export.deserialize(e.serialize())
+    loaded.call(X, Y)
+    again = pickle.loads(pickle.dumps(loaded))
+    np.testing.assert_array_equal(again.call(X, Y)[0], e.call(X, Y)[0])
+    assert again.in_avals == e.in_avals and not again.has_vjp()
 
 
 @pytest.mark.parametrize("symbolic", [False, True])
