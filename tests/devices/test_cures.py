@@ -203,7 +203,7 @@ CASES = {
     "memory": (lambda: jax.jit(abs).memory("1GiB"), "Use f.trace(*args).memory(budget)."),
     "flags": (lambda: jax.config("jax_enable_x64", True), "Use jax.config.update(name, value)."),
     "a-flag": (lambda: jax.config.enable_x46, "Did you mean 'jax_enable_x64'?"),
-    "context": (lambda: entered(jax.enable_x64), "as in `with jax.enable_x64(True):`."),
+    "context": (lambda: entered(jax.enable_x64), "It is called, as in `with context(True):`."),
     "named-sizes": (lambda: jax.ShapeDtypeStruct(("n", 3), "f4"), "jax.export.symbolic_shape('n')"),
     "asked": (lambda: jax.jit(lambda x: x.sharding)(X), "inspect_array_sharding(x, callback=print)",
               lambda: jax.jit(lambda x: jax.debug.inspect_array_sharding(x, callback=print))(X)),
