@@ -612,8 +612,6 @@ def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) 
         return f"{'.'.join(names)} is a module, and not callable." + (
             f" It has {', '.join(known)}." if len(known) <= misspelt.FEW else "")
     axis = " That of an axis is x.shape[i]."
-    if type(owner).__module__.startswith("jaxlib.") and hasattr(owner, "aval"):
-        value = getattr(owner, names[-1], None)  # a property, of an array's
     if hasattr(owner, "aval") and type(value).__name__ == found[1]:
         return (f"{found.string}. Without brackets it is the value: {'.'.join(names)}."
                 f"{axis * (names[-1] in ('shape', 'size'))}")

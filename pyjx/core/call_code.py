@@ -480,10 +480,15 @@ def _changed_names(code: CodeType, at: int) -> set[str]:
     return found
 
 
+def _starts(code: CodeType) -> list[tuple[int | None, int | None]]:
+    """Where the expression of each instruction begins, by half its offset."""
+    return [(line, column) for line, _, column, _ in code.co_positions()]
+
+
 def callee(frame: FrameType, at: int) -> tuple[list[str], Any]:
     """The names of what a frame calls at an offset, up to the first bracket, and what the first one
     stands for. They are read in the code, as there is no source of what a shell is given."""
-    starts = [(line, column) for line, _, column, _ in frame.f_code.co_positions()]
+    starts = _starts(frame.f_code)
     start = starts[at // 2]
     begun = [i for i in _instructions(frame.f_code)
              if starts[i.offset // 2] == start and i.opname != "PUSH_NULL"]
@@ -499,7 +504,7 @@ def value_called(frame: FrameType, at: int) -> tuple[str, Any]:
     """What a frame calls at an offset, as it is written there, and its value; nothing of what
     another call gave."""
     names, value = callee(frame, at)
-    starts = [(line, column) for line, _, column, _ in frame.f_code.co_positions()]
+    starts = _starts(frame.f_code)
     calls = [i for i in _instructions(frame.f_code) if i.opname in CALLS and i.offset <= at
              and starts[i.offset // 2] == starts[at // 2]]
     if calls[1:]:
@@ -511,7 +516,7 @@ def value_called(frame: FrameType, at: int) -> tuple[str, Any]:
 
 def method_called(frame: FrameType, at: int) -> str:
     """The name of the attribute that a frame calls at an offset, of whichever value."""
-    starts = [(line, column) for line, _, column, _ in frame.f_code.co_positions()]
+    starts = _starts(frame.f_code)
     found = [i for i in _instructions(frame.f_code) if i.offset < at and starts[i.offset // 2] == (
         starts[at // 2]) and i.opname in ("LOAD_ATTR", "LOAD_METHOD", *CALLS)]
     return str(found[-1].argval) if found and found[-1].opname not in CALLS else ""
