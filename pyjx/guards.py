@@ -84,11 +84,12 @@ class _Leaving:
     """The handler is the code of `-x`, and this is x. No shorter instruction calls Python without
     looking a name up."""
 
-    work: Callable[[Exception], None] | None = None  # core/tracebacks.py gives it
+    work: Callable[[BaseException], None] | None = None  # core/tracebacks.py gives it
 
     def __neg__(self) -> None:
         error = sys.exception()
-        if isinstance(error, Exception) and self.work is not None and error.args != (ASKED,):
+        if (isinstance(error, Exception | KeyboardInterrupt) and self.work is not None
+                and error.args != (ASKED,)):
             try:  # noqa: SIM105  near the limit of recursion there is no room for a context
                 self.work(error)
             except Exception:  # of that limit, or of what the error's class does

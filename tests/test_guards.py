@@ -341,8 +341,8 @@ def test_code_with_many_constants():
 
 def test_what_ends_a_process_passes(monkeypatch):
     monkeypatch.setattr(guards.leaving, "work", lambda error: pytest.fail("of no error"))
-    with pytest.raises(KeyboardInterrupt):
-        guarded_copy(lambda: (_ for _ in ()).throw(KeyboardInterrupt))()
+    with pytest.raises(SystemExit):
+        guarded_copy(lambda: (_ for _ in ()).throw(SystemExit))()
 
 
 def test_generators_and_functions_of_others_stay_as_they_are():

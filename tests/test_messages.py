@@ -466,7 +466,8 @@ _NAMES = {
 def test_errors_have_the_type_and_the_words_of_jax(call, error, words):
     with pytest.raises(Exception) as caught:
         exec(call, dict(_NAMES))
-    assert type(caught.value).__name__ == error, repr(caught.value)
+    kind = getattr(jax.errors, error, None)  # whose own name is another one before jaxlib 0.8
+    assert type(caught.value) is kind or type(caught.value).__name__ == error, repr(caught.value)
     assert words in " ".join(str(caught.value).split())
 
 

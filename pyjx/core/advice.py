@@ -640,8 +640,10 @@ def _as_context(exc: Exception, found: re.Match[str], last: TracebackType) -> st
 def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
     """What C++ asks of the first argument of a class of its own."""
     _, called = value_called(last.tb_frame, last.tb_lasti)
+    own = getattr(NamedSharding.__init__, "__code__", None)  # where the class is not C++'s alone
     return (f"NamedSharding: mesh must be a Mesh, such as jax.make_mesh((1,), ('x',)), got "
-            f"{shortened(exc.obj)}.") if called is NamedSharding else None
+            f"{shortened(exc.obj)}."
+            ) if called is NamedSharding or last.tb_frame.f_code is own else None
 
 
 # What completes which error with which words: the text, or None where it knows nothing more.

@@ -28,7 +28,7 @@ _REMOVED_NOTE = (
 _put = BaseException.__setattr__  # classes of users' errors may refuse it, or do more
 
 
-def leave_guarded(exc: Exception) -> None:
+def leave_guarded(exc: BaseException) -> None:
     """What the handler of a public function does (`pyjx.guards`), as it is left by `exc`: this then
     shows the user's frames only. What exactly happens to the other frames is up to the flag
     `jax_traceback_filtering`. Of guarded functions in each other the outermost one acts; what a
@@ -45,8 +45,9 @@ def leave_guarded(exc: Exception) -> None:
         if is_guarded(frame.f_code):
             return
         frame = frame.f_back
-    _advise(exc)
-    call_notes.note_call(exc, None, (), {})
+    if isinstance(exc, Exception):  # no call is at fault where the user has interrupted the program
+        _advise(exc)
+        call_notes.note_call(exc, None, (), {})
     if not _is_within(frame):
         filter_exception(exc)
 

@@ -431,19 +431,25 @@ def jacrev(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
     >>> jax.jacrev(lambda x: x * x)(np.array([1.0, 2.0], "float32")).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
+    return _jacrev("jacrev", fun, argnums, has_aux, holomorphic, allow_int)
+
+
+def _jacrev(name: str, fun: Callable[P, Any], argnums: int | Sequence[int], has_aux: bool,
+            holomorphic: bool, allow_int: bool) -> Callable[P, Any]:
+    """The function that the public one of this name, which errors tell, gives."""
     check_callable(fun)
-    numbers = canonical_argnums("jacrev", argnums)
+    numbers = canonical_argnums(name, argnums)
 
     def jacobian_f(*args: Any, **kwargs: Any) -> Any:
         f, dynamic = at_argnums(fun, numbers, args, kwargs)
         leaves, in_tree = flatten(dynamic)
         check_values(leaves)
-        _check_reverse_inputs(leaves, holomorphic, allow_int,
+        _check_reverse_inputs(name, leaves, holomorphic, allow_int,
                               lambda: _input_names(fun, numbers, args))
         result = vjp(f, *dynamic, has_aux=has_aux)
         outs, out_tree = flatten(result[0])
         for y in outs:
-            check_output_dtype("jacrev", fun, out_tree, get_aval(y).dtype, holomorphic)
+            check_output_dtype(name, fun, out_tree, get_aval(y).dtype, holomorphic)
         one = isinstance(numbers, int)
         if not outs:
             jacobian = out_tree.unflatten([])
@@ -469,7 +475,7 @@ def jacobian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: b
     >>> jax.jacobian(lambda x: x * x)(jax.numpy.array([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
-    return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
+    return _jacrev("jacobian", fun, argnums, has_aux, holomorphic, allow_int)
 
 
 def hessian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
@@ -486,8 +492,8 @@ def hessian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bo
     >>> float(jax.hessian(lambda x: x * x * x)(2.0))
     12.0
     """
-    return _jacfwd("hessian", jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux,
-                   holomorphic)
+    gradient = _jacrev("hessian", fun, argnums, has_aux, holomorphic, allow_int=False)
+    return _jacfwd("hessian", gradient, argnums, has_aux, holomorphic)
 
 
 # -- basis vectors ---------------------------------------------------------------------------------
@@ -591,12 +597,12 @@ def _check_complex_output(name: str, dtype: DTypeLike) -> None:
                         f"got {dtypes.name(dtype)}.")
 
 
-def _check_reverse_inputs(leaves: Sequence[Any], holomorphic: bool, allow_int: bool,
+def _check_reverse_inputs(name: str, leaves: Sequence[Any], holomorphic: bool, allow_int: bool,
                           names: Callable[[], list[str]]) -> None:
     for i, dtype in enumerate([get_aval(x).dtype for x in leaves]):
         if holomorphic and dtype not in dtypes.complex_dtypes:
-            raise TypeError("jacrev with holomorphic=True requires inputs with complex dtype, but "
+            raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but "
                             f"got {dtypes.name(dtype)}.")
         inexact = dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes
         if not inexact and (not allow_int or dtypes.is_extended(dtype)):
-            raise_not_inexact("jacrev", dtype, names()[i])
+            raise_not_inexact(name, dtype, names()[i])

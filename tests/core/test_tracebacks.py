@@ -1,5 +1,6 @@
 """The filtering of tracebacks at the boundary of the public API."""
 
+import signal
 import traceback
 import types
 
@@ -178,6 +179,17 @@ def test_errors_that_the_user_handles_are_shown():
     assert "concrete values" in str(error.value.__context__)
     files = {f.filename for f in traceback.extract_tb(error.value.__context__.__traceback__)}
     assert files == {THIS_FILE}
+
+
+def test_an_interrupted_program_shows_the_users_frames():
+    def interrupted():
+        jax.tree.map(lambda leaf: signal.raise_signal(signal.SIGINT), [x])
+
+    with pytest.raises(KeyboardInterrupt) as error:
+        jax.jit(interrupted)()
+    files = {f.filename for f in traceback.extract_tb(error.value.__traceback__)}
+    assert files == {THIS_FILE}
+    assert error.value.args == () and "Frames inside the library" in error.value.__notes__[0]
 
 
 def test_causes_stay():
