@@ -170,7 +170,7 @@ def _tried() -> bytes:
     """The instructions of the handler, if this Python makes such handlers, and they work. Where
     there are none, functions stay as they are, and all that is lost is that tracebacks are short.
     """
-    seen: list[Exception] = []
+    seen: list[BaseException] = []
     try:
         made = compile("try:\n    body\nfinally:\n    -''", __file__, "exec")
         (_, _, start, outer), inner = _entries(made.co_exceptiontable)
