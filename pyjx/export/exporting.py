@@ -15,6 +15,7 @@ from pyjx.configuration import known_platforms
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import is_replaced
 from pyjx.core.evaluation import eval_jaxpr
+from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.references import Ref
 from pyjx.core.symbolic.expressions import DimExpr
@@ -362,14 +363,18 @@ def _spread(specs: Any, args: Any) -> list[str | None]:
     return [s for s, part in zip(prefix, parts, strict=True) for _ in tree_flatten(part)[0]]
 
 
-def symbolic_dim_bounds(dimension: Any) -> tuple[int | None, int | None]:
-    """Between which ints a dimension lies: `(lower, upper)`, None where there is no bound known.
+def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
+    """Between which numbers a dimension lies: `(lower, upper)`, ints, or infinite where no bound is
+    known.
+
+    Raises:
+      TypeError: it is neither a symbolic dimension nor an integer.
 
     >>> from pyjx import export
     >>> export.symbolic_dim_bounds(export.symbolic_shape("2*n + 1")[0])
-    (3, None)
+    (3, inf)
     """
     if not isinstance(dimension, DimExpr):
-        return int(dimension), int(dimension)
-    low, high = dimension.scope.bounds(dimension)
-    return (None if low == -float("inf") else int(low), None if high == float("inf") else int(high))
+        dimension = as_int("symbolic_dim_bounds", "dimension", dimension)
+        return dimension, dimension
+    return dimension.scope.bounds(dimension)

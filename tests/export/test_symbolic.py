@@ -1,6 +1,7 @@
 """Dimension expressions, what is known of them, and their text."""
 
 import copy
+import math
 import pickle
 import sys
 
@@ -97,6 +98,17 @@ def test_constraints():
     assert export.symbolic_dim_bounds(k) == (2, 16)
     assert export.symbolic_dim_bounds(3) == (3, 3)
     assert export.symbolic_dim_bounds(m - n)[0] == 0
+
+
+def test_bounds_that_are_not_known_are_infinite():
+    n, m = export.symbolic_shape("n, m")
+    assert export.symbolic_dim_bounds(2 * n + 1) == (3, math.inf)
+    assert export.symbolic_dim_bounds(-n) == (-math.inf, -1)
+    low, high = export.symbolic_dim_bounds(n - m)
+    assert low < 5 < high
+    for wrong in (2.5, "n", None):
+        with pytest.raises(TypeError, match="symbolic_dim_bounds: dimension must be an integer"):
+            export.symbolic_dim_bounds(wrong)
 
 
 def test_equalities_of_multiples():
