@@ -13,11 +13,14 @@ from pyjx.guards import guard
 from pyjx.lax.foreign_calls import ffi_call
 from pyjx.lazy import directory, told
 
-__all__ = [  # noqa: F822
+__all__ = [
     "abstract_token", "build_ffi_lowering_function", "ffi_call", "ffi_lowering",
     "include_dir", "pycapsule", "register_ffi_target",
     "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
 ]
+
+build_ffi_lowering_function: Callable[..., Any]
+ffi_lowering: Callable[..., Any]
 
 if not TYPE_CHECKING:
     def __getattr__(name):
@@ -30,8 +33,6 @@ if not TYPE_CHECKING:
     guard(__getattr__)
 
 _LOWERING = ("build_ffi_lowering_function", "ffi_lowering")
-
-
 
 _PLATFORMS = {"gpu": "CUDA", "cuda": "CUDA", "rocm": "ROCM", "cpu": "cpu", "tpu": "tpu"}
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import shutil
+import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from pyjx.not_yet import stand_ins
 
 NAMES = ("pyjx_as_jax.pth", "_pyjx_as_jax.py")
 STUBS = "jax-stubs"
+VERSIONS = ("__version__", "__version_info__")  # which `import *` leaves out
 
 _FIRST = "# Written by `python -m pyjx install-alias`.\n"
 
@@ -68,15 +70,17 @@ def public_modules(name: str = "pyjx") -> Iterator[str]:
     yield name
     module = importlib.import_module(name)
     names = set(getattr(module, "__all__", ()))
-    for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
-        if found.name in names:
-            yield from public_modules(f"{name}.{found.name}")
+    files = {found.name for found in pkgutil.iter_modules(getattr(module, "__path__", ()))}
+    others = {m.rpartition(".")[2] for m in list(sys.modules) if m.rpartition(".")[0] == name}
+    for below in sorted((files | others) & names):  # those without a file are there by now
+        yield from public_modules(f"{name}.{below}")
 
 
 def write_stubs(place: Path) -> None:
     """A stub package: each module of jax has what the same one of pyjx has, and those that are
     not there yet have any name."""
     texts = {name: f"from {name} import *\n" for name in public_modules()}
+    texts["pyjx"] += "".join([f"from pyjx import {x} as {x}\n" for x in VERSIONS])
     texts.update(dict.fromkeys(
         stand_ins.names(), "from typing import Any\n\ndef __getattr__(name: str) -> Any: ...\n"))
     for name, text in texts.items():

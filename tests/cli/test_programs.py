@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -116,6 +117,42 @@ def test_the_alias_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [p.name for p in tmp_path.iterdir() if p.name != "__pycache__"] == []
     assert alias_files.uninstall([]) == 0
     assert "there is no alias" in capsys.readouterr().out
+
+
+def names_of_jax() -> dict[str, list[str]]:
+    """The public names of each module of jax."""
+    found: dict[str, list[str]] = {}
+    text = (ROOT / "tests" / "public_names.txt").read_text(encoding="utf-8")
+    for paragraph in text.split("\n\n")[1:]:
+        module, *names = paragraph.split()
+        found[module] = names
+    return found
+
+
+def test_the_stubs_know_every_public_name(tmp_path: Path) -> None:
+    """As a type checker reads them: a stub that is not there, or lacks a name, is an error."""
+    api = pytest.importorskip("mypy.api")
+    alias_files.write_stubs(tmp_path)
+    (tmp_path / "jax-stubs").rename(tmp_path / "jax")  # as it is found on a path
+    known = names_of_jax()
+    assert len(known) > 100
+    lines = ["from jax import __version__, __version_info__"]
+    for module, names in known.items():
+        try:
+            there = importlib.import_module(module.replace("jax", "pyjx", 1))
+        except ImportError:
+            continue
+        shown = [name for name in names if hasattr(there, name)]
+        lines += [f"import {module}", *[f"from {module} import {name} as _{len(lines)}_{i}"
+                                        for i, name in enumerate(shown)]]
+    program = tmp_path / "program.py"
+    program.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "mypy.ini").write_text(
+        f"[mypy]\nmypy_path = {tmp_path}:{ROOT}\nfollow_imports = silent\n", encoding="utf-8")
+    out, err, _ = api.run(["--config-file", str(tmp_path / "mypy.ini"), "--cache-dir",
+                           str(tmp_path / "cache"), "--no-error-summary", str(program)])
+    assert not err
+    assert [line for line in out.splitlines() if ": error: " in line] == []
 
 
 def test_stubs_of_others_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

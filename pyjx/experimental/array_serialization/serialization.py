@@ -20,11 +20,13 @@ from pyjx.guards import guard
 from pyjx.lazy import directory
 from pyjx.runtime.processes import group
 
-__all__ = [  # noqa: F822
+__all__ = [
     "AsyncManager", "BarrierTimeoutError", "GlobalAsyncCheckpointManager",
     "GlobalAsyncCheckpointManagerBase", "TS_CONTEXT", "async_deserialize", "async_serialize",
     "get_tensorstore_spec", "is_remote_storage", "run_deserialization", "run_serialization",
 ]
+
+TS_CONTEXT: Any
 
 _LimitInFlightBytes = ByteLimiter
 _count = itertools.count()

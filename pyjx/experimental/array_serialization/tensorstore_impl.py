@@ -21,11 +21,14 @@ from pyjx.runtime.array_parts import make_array_from_single_device_arrays
 from pyjx.runtime.backends import process_index
 from pyjx.runtime.device_put import device_put
 
-__all__ = [  # noqa: F822
+__all__ = [
     "Future", "Transaction", "async_deserialize", "async_serialize", "combine_kvstores",
     "estimate_read_memory_footprint", "get_tensorstore_spec", "is_tensorstore_spec_leaf",
     "merge_nested_ts_specs", "verify_tensorstore_spec",
 ]
+
+Future: Any
+Transaction: Any
 
 
 def __getattr__(name: str) -> Any:
