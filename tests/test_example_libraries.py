@@ -58,6 +58,27 @@ def test_states_are_packed_and_unpacked():
     np.testing.assert_array_equal(get_params(again)["a"], get_params(state)["a"])
 
 
+@pytest.mark.parametrize(("name", "options", "inner"), [
+    ("sgd", (0.1,), ["*", "*"]), ("momentum", (0.05, 0.9), ["(*, *)"] * 2),
+    ("nesterov", (0.05, 0.9), ["(*, *)"] * 2), ("adagrad", (0.5,), ["(*, *, *)"] * 2),
+    ("rmsprop", (0.05,), ["(*, *)"] * 2), ("rmsprop_momentum", (0.01,), ["(*, *, *)"] * 2),
+    ("adam", (0.1,), ["(*, *, *)"] * 2), ("adamax", (0.1,), ["(*, *, *)"] * 2),
+    ("sm3", (0.5,), ["(*, *, [*, *], (*, *))", "(*, *, [*], ())"])])
+def test_states_have_the_structure_of_those_in_jax(name, options, inner):
+    """So a state that was pickled there carries on here."""
+    init, update, get_params = getattr(optimizers, name)(*options)
+    params = {"a": jnp.ones((3, 2)), "b": jnp.float32(1.5)}
+    for state in (init(params), update(0, params, init(params)),
+                  optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(init(params)))):
+        assert type(state.packed_state) is type(state.subtree_defs) is tuple
+        assert [type(leaves) for leaves in state.packed_state] == [list, list]
+        assert [str(tree) for tree in state.subtree_defs] == [f"PyTreeDef({t})" for t in inner]
+        assert [jnp.shape(x) for x in jax.tree.leaves(get_params(state))] == [(3, 2), ()]
+    last, _ = jax.jit(lambda s: jax.lax.scan(lambda s, i: (update(i, params, s), get_params(s)), s,
+                                             jnp.arange(3)))(init(params))
+    assert jax.tree.structure(last) == jax.tree.structure(init(params))
+
+
 def test_optimizers_refuse():
     init, update, _ = optimizers.sgd(0.1)
     with pytest.raises(TypeError, match="did not match the parameter tree"):
@@ -70,6 +91,11 @@ def test_optimizers_refuse():
         optimizers.make_schedule(jnp.ones(3))
     with pytest.raises(ValueError, match="one shorter"):
         optimizers.piecewise_constant([1, 2], [1.0, 2.0])
+
+
+def test_shapes_of_parallel_layers_are_a_tuple():
+    init, _ = stax.parallel(stax.Dense(4), stax.Identity)
+    assert init(jax.random.key(0), [(2, 3), (2, 3)])[0] == ((2, 4), (2, 3))
 
 
 def test_schedules():

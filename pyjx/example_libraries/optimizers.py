@@ -50,9 +50,9 @@ class OptimizerState(NamedTuple):
     It is a pytree of these arrays.
     """
 
-    packed_state: Any
+    packed_state: tuple[list[Any], ...]
     tree_def: Any
-    subtree_defs: Any
+    subtree_defs: tuple[Any, ...]
 
 
 register_pytree_node(
@@ -116,9 +116,9 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
     return tree_opt_maker
 
 
-def _flat_states(states: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
+def _flat_states(states: Sequence[Any]) -> tuple[tuple[list[Any], ...], tuple[Any, ...]]:
     flat = [tree_flatten(s) for s in states]
-    return [leaves for leaves, _ in flat], tuple(tree for _, tree in flat)
+    return tuple([leaves for leaves, _ in flat]), tuple([tree for _, tree in flat])
 
 
 # -- optimizers ------------------------------------------------------------------------------------
@@ -239,20 +239,25 @@ def sm3(step_size: float | Schedule, momentum: float = 0.9) -> Any:
     schedule = make_schedule(step_size)
 
     def init(x: Array) -> Any:
+        shape = jnp.shape(x)
+        x = jnp.atleast_1d(x)
         m = jnp.zeros_like(x)
-        sums = [jnp.zeros(n, m.dtype) for n in x.shape] or [m]
-        return x, m, sums
+        return x, m, [jnp.zeros(n, m.dtype) for n in x.shape], shape
 
     def update(i: Step, g: Array, state: PyTree) -> Any:
-        x, m, sums = state
+        x, m, sums, shape = state
         ndim = x.ndim
         wide = [s.reshape([-1 if j == k else 1 for j in range(ndim)]) for k, s in enumerate(sums)]
         squares = functools.reduce(jnp.minimum, wide) + jnp.square(g)
         m = (1 - momentum) * (g * _inverse_root(squares)) + momentum * m
-        sums = [squares.max([j for j in range(ndim) if j != k]) for k in range(ndim)] or [squares]
-        return x - schedule(i) * m, m, sums
+        sums = [squares.max([j for j in range(ndim) if j != k]) for k in range(ndim)]
+        return x - schedule(i) * m, m, sums, shape
 
-    return init, update, _first
+    def get_params(state: PyTree) -> Any:
+        x, _, _, shape = state  # sizes are data of the state, which may be traced
+        return x if shape else x[0]
+
+    return init, update, get_params
 
 
 def _with_zeros(count: int) -> Callable[[Any], Any]:

@@ -287,7 +287,7 @@ def parallel(*layers: Layer) -> Layer:
         rngs = random.split(rng, len(layers))
         parts = [init_layer(key, shape)
                  for (init_layer, _), key, shape in zip(layers, rngs, input_shape, strict=True)]
-        return [shape for shape, _ in parts], tuple(param for _, param in parts)
+        return tuple([shape for shape, _ in parts]), tuple([param for _, param in parts])
 
     def apply(params: PyTree, inputs: PyTree, **kwargs: Any) -> Any:
         rngs = _keys(kwargs.pop("rng", None), len(layers))
