@@ -65,9 +65,22 @@ def transcendental(eqn: JaxprEqn) -> tuple[float, float]:
     return 0.0, out_size(eqn)
 
 
+def combined(windows: float, eqn: JaxprEqn) -> float:
+    """How often two elements are combined, where the elements of each window become one."""
+    return windows * (math.prod(eqn.params["window_dimensions"]) - 1)
+
+
+def joined(eqn: JaxprEqn) -> float:
+    """How often a reduction combines two elements: those of a window, or along the axes that go."""
+    results = size(eqn.outvars[0])  # as many in each of them
+    if "window_dimensions" in eqn.params:
+        return combined(results, eqn)
+    return max(size(eqn.invars[0]) - results, 0.0)
+
+
 def reduction(eqn: JaxprEqn) -> tuple[float, float]:
-    """An operation for each element that goes."""
-    return max(size(eqn.invars[0]) - out_size(eqn), 0.0), 0.0
+    """An operation for each two elements that are combined."""
+    return joined(eqn), 0.0
 
 
 def products(out: int, kernel: int, operand: int, stride: int, before: int, dilation: int,

@@ -57,6 +57,8 @@ class Holding:
       held: `params -> Held`, the programs and the roles of what they take and give.
       linearize: `(trace, primals, tangents, **params) -> (results, tangents)`: runs the nonlinear
         part at once and records the linear part in `trace`.
+      on_elements: `eqn -> [(program, times)]`, programs on single elements, such as that of a
+        reduction, and how often each of them runs.
       runs: `params -> ClosedJaxpr`, the program that it runs once, on its operands.
       split: `(trace, operands, params) -> results`, for linear operands among others: computes the
         results that depend on no tangent and records the others in `trace`.
@@ -71,6 +73,7 @@ class Holding:
     dce: Rule | None = None
     held: Rule | None = None
     linearize: Rule | None = None
+    on_elements: Callable[[JaxprEqn], Sequence[tuple[Any, float]]] | None = None
     runs: Callable[[dict[str, Any]], ClosedJaxpr] | None = None
     split: Rule | None = None
     stands_for: Callable[[dict[str, Any]], ClosedJaxpr] | None = None
@@ -87,6 +90,11 @@ class Holding:
     def times(self, params: dict[str, Any]) -> int | None:
         """How often one of the programs runs; None where nobody knows."""
         return 1
+
+    def repeats(self, params: dict[str, Any]) -> int | None:
+        """How often, on one device, each of the programs runs that are parameters, which may be
+        others than the one that the operation `stands_for`."""
+        return self.times(params)
 
 
 nothing_held = Holding()

@@ -25,7 +25,15 @@ from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, one_entry
 from pyjx.core.integers import as_bool, as_ints, as_shape
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
-from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, Unrolled, find_primitive, register
+from pyjx.core.primitive import (
+    ANY_WAY_IF_SMALL,
+    Holding,
+    Primitive,
+    Unrolled,
+    find_primitive,
+    nothing_held,
+    register,
+)
 from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero
 from pyjx.core.specs import spec_to_give
@@ -581,6 +589,12 @@ def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, up
     return tuple(entries)
 
 
+def _applied(eqn: JaxprEqn) -> list[tuple[Any, float]]:
+    """The function of `scatter_apply`, which runs for each element that is updated."""
+    program = eqn.params["update_jaxpr"]
+    return [] if program is None else [(program, n_elements(eqn.invars[2]))]
+
+
 def scatter_primitive(name: str, function: str, *, moves: bool = False, **rules: Any) -> Primitive:
     """A scatter; with `moves` one whose updates take the place of what is there."""
     p = register(Primitive(
@@ -588,6 +602,7 @@ def scatter_primitive(name: str, function: str, *, moves: bool = False, **rules:
         shape_rule=_scatter_shape(function),
         sharding_rule=_scatter_sharding,
         arithmetic=None if moves else lambda eqn: (n_elements(eqn.invars[2]), 0.0), asked=True,
+        holder=Holding(on_elements=_applied) if moves else nothing_held,
         unrolled=Unrolled(_are_few, partial(_one_by_one, name)),
         **rules))
     return p.define(batch=_scatter_batch(p))

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyjx import lax, tree_util
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import reduction
+from pyjx.core.arithmetic import joined, reduction
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.contents import deduplicated
@@ -19,7 +19,7 @@ from pyjx.core.explicit import check_out_sharding, resolved_sharding
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.prefixes import two_structures
-from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, Primitive, register
+from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, Holding, Primitive, register
 from pyjx.core.scalars import greatest, least
 from pyjx.core.trace import Tracer, is_concrete, trace_to_jaxpr
 from pyjx.core.value_texts import shortened
@@ -432,10 +432,10 @@ def _reduce_sharding(outs: Any, *xs: ShapedArray, dimensions: tuple[int, ...], *
             for o, x in zip(outs, xs[:len(outs)], strict=True)]
 
 
-reduce_p = register(Primitive("reduce", compiled=AS_PROGRAMS, shape_rule=_reduce_shape,
-                              sharding_rule=_reduce_sharding, jvp=_reduce_jvp,
-                              batch=_reduce_batch, multiple_results=True,
-                              asked=True))
+reduce_p = register(Primitive(
+    "reduce", compiled=AS_PROGRAMS, shape_rule=_reduce_shape, sharding_rule=_reduce_sharding,
+    holder=Holding(on_elements=lambda eqn: [(eqn.params["jaxpr"], joined(eqn))]), jvp=_reduce_jvp,
+    batch=_reduce_batch, multiple_results=True, asked=True))
 
 
 def known_value(x: Any) -> Any:

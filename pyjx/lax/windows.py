@@ -11,13 +11,13 @@ import numpy as np
 
 from pyjx import lax, tree_util
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import FIRST, TOGETHER, reduction
+from pyjx.core.arithmetic import FIRST, TOGETHER, combined, joined, reduction, size
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.explicit import Entries, entries_of, resized
 from pyjx.core.integers import as_ints, max_dim
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.primitive import AS_PROGRAMS, Primitive, register
+from pyjx.core.primitive import AS_PROGRAMS, Holding, Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.core.specs import reshard_first
@@ -284,8 +284,8 @@ def _gather_transpose(ct: Tangent, tangents: Operand, x: Operand, *, base_dilati
 
 # For each window, the element of the first operand at the place where the second one is extreme.
 select_and_gather_add_p = register(Primitive(
-    "select_and_gather_add", shape_rule=_gather_shape, transpose=_gather_transpose, linear=FIRST,
-    sharding_rule=_windows_sharding))
+    "select_and_gather_add", arithmetic=reduction, shape_rule=_gather_shape,
+    transpose=_gather_transpose, linear=FIRST, sharding_rule=_windows_sharding))
 
 
 
@@ -312,7 +312,9 @@ def _scatter_transpose(ct: Tangent, source: Operand, x: Operand, **params: Any) 
 
 # Each element of the first operand is added where the second one is extreme in its window.
 select_and_scatter_add_p = register(Primitive(
-    "select_and_scatter_add", shape_rule=_scatter_shape, transpose=_scatter_transpose,
+    "select_and_scatter_add",
+    arithmetic=lambda eqn: (combined(size(eqn.invars[0]), eqn) + size(eqn.invars[0]), 0.0),
+    shape_rule=_scatter_shape, transpose=_scatter_transpose,
     linear=FIRST, sharding_rule=lambda out, source, x, **_: _places_sharding(out, x, source)))
 select_and_scatter_add_p.define(batch=_windows_batch(select_and_scatter_add_p))
 
@@ -384,6 +386,9 @@ def _select_and_scatter_batch(operands: Values, dims: Dims, **params: Any
 select_and_scatter_p = register(Primitive(
     "select_and_scatter", shape_rule=_select_and_scatter_shape, jvp=_select_and_scatter_jvp,
     batch=_select_and_scatter_batch, asked=True,
+    holder=Holding(on_elements=lambda eqn: [
+        (eqn.params["select_jaxpr"], combined(size(eqn.invars[1]), eqn)),
+        (eqn.params["scatter_jaxpr"], size(eqn.invars[1]))]),
     sharding_rule=lambda out, x, source, init, **_: _places_sharding(out, x, source)))
 
 
@@ -459,7 +464,8 @@ def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,
 
 
 reduce_window_p = register(Primitive(
-    "reduce_window", compiled=AS_PROGRAMS, arithmetic=reduction, shape_rule=_reduce_window_shape,
+    "reduce_window", compiled=AS_PROGRAMS, shape_rule=_reduce_window_shape,
+    holder=Holding(on_elements=lambda eqn: [(eqn.params["jaxpr"], joined(eqn))]),
     jvp=_reduce_window_jvp, batch=_reduce_window_batch, multiple_results=True, asked=True,
     sharding_rule=_windows_sharding))
 

@@ -262,6 +262,9 @@ class _ShardMap(Holder):
         """Each of the devices runs the program."""
         return math.prod([params["mesh"].shape[name] for name in params["newly_manual_axes"]])
 
+    def repeats(self, params: Params) -> int:
+        return 1
+
     def outside(self, aval: Any, role: Any, params: Params) -> Any:
         if type(role) is _Vector:
             aval, role = aval.update(shape=(1,)), role.spec

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyjx.core.arithmetic import elementwise
 from pyjx.core.arithmetic import unknown as of_foreign
 from pyjx.core.avals import nbytes
-from pyjx.core.evaluation import holds_jaxprs, program_of
+from pyjx.core.evaluation import holds_jaxprs, program_of, runs_programs
 from pyjx.core.frames import user_line
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.records import Record
+from pyjx.engine.decompose import decomposition_of
 
 
 class Cost(Record):
@@ -144,8 +145,8 @@ def _cost(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float, float]:
 
 
 def cost_of(eqn: JaxprEqn) -> Cost:
-    """What one run of an equation costs; nothing where it holds programs, whose equations do."""
-    if holds_jaxprs(eqn):
+    """What one run of an equation costs; nothing where it runs programs, whose equations do."""
+    if runs_programs(eqn):
         return Cost(eqn.primitive.name, 1, 0.0, 0.0, 0.0)
     return Cost(eqn.primitive.name, 1, *_cost(eqn, set()))
 
@@ -170,16 +171,35 @@ def _sorted(costs: dict[str, list[float]]) -> tuple[Cost, ...]:
 def arithmetic(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float]:
     """Arithmetic operations and transcendental ones of an equation."""
     primitive = eqn.primitive
+    if primitive.holder.on_elements is not None:
+        return _of_programs(primitive.holder.on_elements(eqn), unknown)
     if primitive.moves or not eqn.outvars:
         return 0.0, 0.0
     rule = primitive.arithmetic
-    if rule is None:
-        rule = elementwise if primitive.effects is None else of_foreign
+    if rule is None and primitive.effects is not None:
+        rule = of_foreign
+    elif rule is None:
+        of_elements = primitive.of_elements or primitive.decomposition is None
+        if not of_elements and (program := decomposition_of(eqn)) is not None:
+            return _of_programs([(program, 1.0)], unknown)
+        rule = elementwise
     found: tuple[float, float] | None = rule(eqn)
     if found is None:
         unknown.add(primitive.name)
         return 0.0, 0.0
     return found
+
+
+def _of_programs(programs: Sequence[tuple[Any, float]], unknown: set[str]) -> tuple[float, float]:
+    """The arithmetic of programs, each of which runs so often."""
+    flops = transcendentals = 0.0
+    for program, times in programs:
+        counted = _counted(program, 1)
+        unknown |= counted.unknown
+        for _, one, other, _ in counted.operations.values():
+            flops += times * one
+            transcendentals += times * other
+    return flops, transcendentals
 
 
 def _number(x: float) -> str:

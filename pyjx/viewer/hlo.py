@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pyjx.core.records import Record
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
-from pyjx.viewer.quantities import arithmetic, bytes_of, hlo_arrays
+from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, hlo_arrays
 
 FREE = frozenset((
     "add-dependency", "after-all", "bitcast", "constant", "get-tuple-element", "opt-barrier",
@@ -111,10 +111,11 @@ class _Writer:
             else size + sum([listing.size[o] for o in operands])
         if i.opcode == "copy-start":  # of the copy, what is copied, and a word of state
             moved = 2 * bytes_of(results[:1])
+        cost = i.opcode, i.text, shapes, [s for s, _ in results]
         row = rows[i.name] = listing.add(
             i.text, depth, operation=i.opcode, shape=i.type, name=i.op_name, place=i.place,
-            size=size, traffic=moved, operands=operands,
-            flops=arithmetic(i.opcode, i.text, shapes, [s for s, _ in results]))
+            size=size, traffic=moved, operands=operands, flops=arithmetic(*cost))
+        listing.steps[row] = combinations(*cost)
         if i.opcode in _VIEWS or self._calls_loop(i):
             listing.views.add(row)
             index = _INDEX.search(i.text) if i.opcode == "get-tuple-element" else None

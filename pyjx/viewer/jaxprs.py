@@ -13,7 +13,7 @@ from lowering.locations import Scope
 from pyjx import configuration
 from pyjx.core.avals import nbytes
 from pyjx.core.effects import is_ordered
-from pyjx.core.evaluation import all_eqns
+from pyjx.core.evaluation import all_eqns, runs_programs
 from pyjx.core.frames import frame_at, user_code
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.name_stack import Scope as NamedScope
@@ -125,12 +125,12 @@ class _Writer(Printer):
         rows.update(dict.fromkeys(eqn.outvars, row))
         if kind in _VIEWS:
             listing.views.add(row)
-        bodies = list(_jaxprs(eqn))
+        bodies, runs = list(_jaxprs(eqn)), runs_programs(eqn)
+        if not (bodies and runs) and _is_static(eqn):
+            listing.flops[row] = sum(arithmetic(eqn, set()))
         if not bodies:
-            flops, functions = arithmetic(eqn, set()) if _is_static(eqn) else (0.0, 0.0)
-            listing.flops[row] = flops + functions
             return
-        times = float(eqn.params["length"]) if kind == "scan" else float(_runs_bodies(eqn))
+        times = float(eqn.primitive.holder.repeats(eqn.params) or 1) if runs else 0.0
         listing.bodies[row] = times, times
         if kind == "cond":
             listing.alternatives.add(row)
@@ -174,12 +174,6 @@ def _jaxprs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
         for i, item in enumerate(value if many else (value,)):
             if isinstance(item, (ClosedJaxpr, Jaxpr)):
                 yield f"{key}[{i}]" if many else key, item.jaxpr
-
-
-def _runs_bodies(eqn: JaxprEqn) -> bool:
-    """Whether the operation does what its jaxprs do, and not what a formula says."""
-    h = eqn.primitive.holder
-    return any([rule is not None for rule in (h.runs, h.stands_for, h.held)])
 
 
 def _inner_scope(scope: Scope, eqn: JaxprEqn, key: str) -> Scope:

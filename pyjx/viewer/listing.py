@@ -113,6 +113,7 @@ class Listing:
       operands: the rows that an operation reads.
       calls: for a row that calls functions, the rows of their heads.
       bodies: for a row with bodies or calls, how they count.
+      steps: for a row whose bodies combine single elements, how often they do.
       alternatives: rows of whose bodies one runs.
       views: rows whose results lie in the memory of their operands.
       elements: for rows that give tuples, the bytes of each element.
@@ -121,8 +122,8 @@ class Listing:
     """
 
     __slots__ = ("alternatives", "bodies", "calls", "depth", "elements", "flops", "kind", "name",
-                 "operands", "operation", "picks", "place", "scopes", "shape", "size", "text",
-                 "title", "traffic", "views")
+                 "operands", "operation", "picks", "place", "scopes", "shape", "size", "steps",
+                 "text", "title", "traffic", "views")
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -139,6 +140,7 @@ class Listing:
         self.operands: list[Sequence[int]] = []
         self.calls: dict[int, Sequence[int]] = {}
         self.bodies: dict[int, Weights] = {}
+        self.steps: dict[int, float] = {}
         self.alternatives: set[int] = set()
         self.views: set[int] = set()
         self.elements: dict[int, Sequence[int]] = {}
@@ -207,10 +209,12 @@ class Listing:
             inner += [self._add_function(f, ends, known) for f in self.calls.get(row, ())]
             if row in self.alternatives:
                 inner = [max(inner, default=(0.0, 0.0))]
+            steps, each = self.steps.get(row, 0.0), sum([f for f, _ in inner])
+            self.flops[row] += steps * (each if inner else 1.0)
             times, traffic_times = self.bodies.get(row, (1.0, 1.0))
             if row in self.bodies and traffic_times:
                 self.traffic[row] = 0.0  # the bodies move what the operation does
-            self.flops[row] += times * sum([f for f, _ in inner])
+            self.flops[row] += times * each
             self.traffic[row] += traffic_times * sum([t for _, t in inner])
             costs.append((self.flops[row], self.traffic[row]))
             row = ends[row]

@@ -80,6 +80,7 @@ _ELEMENTWISE_NAMES = frozenset(_ELEMENTWISE.split())
 _CONTRACTING = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}|contracting_dims = \[([\d, ]*)\] x|"
                           r"lhs_contracting_dimensions\"?(?: = |:)\[([\d, \"]*)\]")
 _LIBRARY_PRODUCT = re.compile(r'custom_call_target="__cublas|__triton_gemm')
+_WINDOW = re.compile(r"(?:window=\{size=|window_dimensions = array<i64: )([\dx, ]+)")
 _LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)|"
                      r"dim_numbers = \[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]")
 
@@ -107,14 +108,33 @@ def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Se
         return 2 * out * math.prod([operands[0][d] for d in dims if d < len(operands[0])])
     if name == "convolution" and len(operands) > 1:
         return _convolution(text, operands[0], operands[1], results[0])
-    if name in ("reduce", "reduce_window", "scatter", "all_reduce", "reduce_scatter") and operands:
-        return abs(float(math.prod(operands[0])) - out) if name == "reduce" else \
-            float(math.prod(operands[-1] if name == "scatter" else operands[0]))
     if name == "sort" and operands and operands[0]:
         return math.prod(operands[0]) * math.log2(max(operands[0][-1], 2))
     if name == "fft" and operands and operands[0]:
         return 5 * out * math.log2(max(operands[0][-1], 2))
     return 0.0
+
+
+def combinations(operation: str, text: str, operands: Sequence[Shape], results: Sequence[Shape]
+                 ) -> float:
+    """How often an operation runs a body on single elements, such as that of a reduction.
+
+    >>> combinations("reduce-window", "window={size=2x3 pad=0_0x1_1}", [(4, 4), ()], [(3, 4)])
+    60.0
+    >>> combinations("stablehlo.reduce", "", [(3, 4), ()], [(3,)])
+    9.0
+    """
+    name = _WORD.sub("_", operation.rpartition(".")[2])
+    if not operands or not results:
+        return 0.0
+    sizes, out = [float(math.prod(shape)) for shape in operands], float(math.prod(results[0]))
+    window = _WINDOW.search(text) if name in ("reduce_window", "select_and_scatter") else None
+    elements = math.prod(map(int, re.findall(r"\d+", window[1]))) if window else 1
+    counts = {"reduce": abs(sizes[0] - out), "reduce_window": out * (elements - 1),
+              "scatter": sizes[-1], "all_reduce": sizes[0], "reduce_scatter": sizes[0]}
+    if name == "select_and_scatter" and len(sizes) > 1:  # as if both of its bodies did one
+        return sizes[1] * elements / 2
+    return counts.get(name, 0.0)
 
 
 def _convolution(text: str, x: Shape, kernel: Shape, out: Shape) -> float:

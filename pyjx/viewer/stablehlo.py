@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
-from pyjx.viewer.quantities import arithmetic, bytes_of, tensors
+from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
 
 FREE = frozenset(("return", "func.return", "stablehlo.return", "stablehlo.constant",
                   "stablehlo.optimization_barrier", "stablehlo.tuple"))
@@ -157,8 +157,10 @@ class _Writer:
         listing = self.listing
         operation, types = listing.operation[row], _types(text)
         operands = tensors(types.partition(" -> ")[0])
-        listing.flops[row] = arithmetic(
-            operation, text, [s for s, _ in operands], [s for s, _ in tensors(listing.shape[row])])
+        shapes, results = ([s for s, _ in a] for a in (operands, tensors(listing.shape[row])))
+        listing.flops[row] = arithmetic(operation, text, shapes, results)
+        # the sizes of windows stand before the body, and types behind it
+        listing.steps[row] = combinations(operation, listing.text[row], shapes, results)
         if operation not in FREE:
             if " -> " not in types and operands:  # operands that are alike are written once
                 operands += operands[-1:] * (len(_VALUE.findall(text)) - len(operands))

@@ -6,6 +6,8 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export, jaxlib_api, lax
+from pyjx.experimental.roofline import roofline
+from pyjx.runtime.costs import cost_of
 
 
 def cost(f, *args):
@@ -35,6 +37,63 @@ def test_elementwise_functions_and_reductions():
     assert (found.total.flops, found.total.transcendentals) == (12 + 12 + 11, 12)
     assert found.exact and not found.unknown
     assert cost(lambda x: x.T.reshape(2, 6)[:, :3], A).total.flops == 0
+
+
+LINE, PLANE = np.ones(100, np.float32), np.ones((16, 16), np.float32)
+
+
+def twice(a, b):
+    return a + b * 2
+
+
+def both(a, b):
+    return a[0] + b[0], a[1] * jnp.exp(b[1])
+
+
+@pytest.mark.parametrize(("f", "args", "n"), [
+    (lambda x: lax.reduce_window(x, 0.0, lax.add, (3,), (1,), "VALID"), (LINE,), 98 * 2),
+    (lambda x: lax.reduce_window(x, 0.0, lax.add, (3, 3), (1, 1), "SAME"), (PLANE,), 256 * 8),
+    (lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (1, 1)), (PLANE,), 225 * 3),
+    (lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (2, 2)), (PLANE,), 64 * 3),
+    (lambda x: lax.reduce_window(x, 0.0, lax.add, (3,), (1,), "SAME", (2,), (3,)), (LINE,),
+     199 * 2),
+    (lambda x: lax.reduce_window(x, 0.0, twice, (3,), (1,)), (LINE,), 98 * 2 * 2),
+    (lambda x: lax.reduce_window((x, x), (0.0, 0.0), both, (3,), (1,)), (LINE,), 98 * 2 * 3),
+    (lambda x: lax.reduce(x, 0.0, twice, (0,)), (LINE,), 99 * 2),
+    (lambda x: lax.reduce((x, x), (0.0, 0.0), both, (1,)), (PLANE,), 16 * 15 * 3),
+    (lambda x: x.at[jnp.array([1, 1, 2])].apply(lambda v: jnp.sin(v) * 2 + 1), (LINE,), 3 + 3 + 9),
+    (lambda x: x.at[jnp.array([1, 1, 2])].add(1.0), (LINE,), 3 + 2 * 3),
+    (lambda x: lax.reduce(x[:0], 0.0, twice, (0,)), (LINE,), 0)])
+def test_what_combines_elements_counts_as_often_as_it_runs(f, args, n):
+    found = cost(f, *args)
+    assert found.total.flops + found.total.transcendentals == n
+    xla = found.xla()
+    assert n == pytest.approx(sum([xla.get(k, 0.0) for k in ("flops", "transcendentals")]), abs=6)
+
+
+def test_rooflines_and_rows_of_json_count_programs_on_elements():
+    closed = jax.make_jaxpr(lambda x: lax.reduce(x, 0.0, twice, (0,)))(LINE)
+    assert cost_of(closed.eqns[0]).flops == 99 * 2
+    assert roofline(lambda x: lax.reduce(x, 0.0, twice, (0,)))(LINE)[1].unfused_flops == 99 * 2
+
+
+def test_gradients_of_windows_select_and_add():
+    def loss(x, strides):
+        return jnp.sum(lax.reduce_window(x, -np.inf, lax.max, (2, 2), strides, "VALID"))
+
+    for strides, windows in (((2, 2), 64), ((1, 1), 225)):
+        found = rows(jax.grad(lambda x, s=strides: loss(x, s)), PLANE)
+        assert found["select_and_scatter_add"].flops == windows * 3 + windows
+
+
+def test_what_has_no_formula_counts_as_what_it_is_made_of():
+    matrix = np.eye(8, dtype=np.float32)
+    assert cost(jnp.linalg.det, matrix).total.flops >= 2 / 3 * 8 ** 3 / 2
+    sums = rows(lax.cumlogsumexp, LINE)["cumlogsumexp"]
+    assert sums.transcendentals >= 2 * 100 and sums.flops > 100
+    groups = np.array([2, 1], np.int32)
+    product = rows(lambda x, y: lax.ragged_dot(x, y, groups), A, np.ones((2, 4, 5), np.float32))
+    assert product["ragged_dot_general"].flops >= 2 * 3 * 4 * 5
 
 
 def test_loops_count_as_often_as_they_run():

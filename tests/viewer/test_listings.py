@@ -7,7 +7,8 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import configuration
+from pyjx import configuration, lax
+from pyjx.experimental import pallas as pl
 from pyjx.viewer.document import groups, signature
 from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.hlo import FREE, hlo_listing
@@ -46,6 +47,37 @@ def test_each_form_has_its_functions_and_operations(forms):
         assert listing.kind[0] == HEAD and listing.depth[0] == 0
         assert wanted in listing.operation
         assert all(o < row for row, read in enumerate(listing.operands) for o in read)
+
+
+def root(x_ref, out_ref):
+    out_ref[...] = jnp.sqrt(x_ref[...]) * 2.0
+
+
+@pytest.mark.parametrize("size", [1, 4, 32])
+def test_kernels_count_as_often_as_the_grid_says(size):
+    rows = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    x = jnp.ones((8 * size, 128))
+    for interpret in (True, False):
+        call = pl.pallas_call(root, out_shape=x, interpret=interpret, grid=size, in_specs=[rows],
+                              out_specs=rows)
+        listing = jaxpr_listing(jax.jit(call).trace(x).jaxpr, Places())
+        assert listing.flops[0] == 2 * 8 * 128 * size
+        assert 4 * 8 * 128 * 4 * size <= listing.traffic[0] <= 5 * 8 * 128 * 4 * 2 * size
+
+
+@pytest.mark.parametrize(("f", "n"), [
+    (lambda x: lax.reduce_window(x, 0.0, lax.add, (3,), (1,)), 98 * 2),
+    (lambda x: lax.reduce_window(x, 0.0, lambda a, b: a + b * 2, (3,), (1,)), 98 * 2 * 2),
+    (lambda x: lax.reduce(x, 0.0, lambda a, b: a + b * 2, (0,)), 99 * 2),
+    (jnp.sum, 99), (jnp.max, 99)])
+def test_all_forms_count_what_combines_elements(f, n):
+    traced = jax.jit(f).trace(jnp.ones(100))
+    lowered = traced.lower()
+    listings = [jaxpr_listing(traced.jaxpr, Places()),
+                stablehlo_listing(lowered.as_text(), Places()),
+                hlo_listing(lowered.compile().as_text(), Places(), "HLO")]
+    # XLA may sum parts of an array first, each padded to one size
+    assert [listing.flops[0] for listing in listings] == [n, n, pytest.approx(n, rel=0.3)]
 
 
 def test_bodies_lie_below_their_operation(forms):

@@ -319,7 +319,8 @@ def _of_batch(params: Params, batched: Sequence[bool], size: int) -> Params:
 
 pallas_call_p = register(Primitive(
     "pallas_call", multiple_results=True, cached=False, effects=_effects, batch_axis=_batch,
-    holder=Holding(stands_for=_stands_for),
+    holder=Holding(stands_for=_stands_for,
+                   repeats=lambda params: params["grid_mapping"].known_programs),
     shape_rule=lambda *avals, out_avals, **params: list(out_avals),
     decomposition=lambda *operands, **params: jaxpr_as_fun(_stands_for(params))(*operands)))
 

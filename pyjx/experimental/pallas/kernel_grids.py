@@ -9,6 +9,7 @@ program in the grid, and references to arguments that are fetched before, to tho
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -363,6 +364,11 @@ class GridMapping(Record):
 
     def __repr__(self) -> str:
         return f"GridMapping(grid={self.grid}, block_mappings={self.block_mappings})"
+
+    @property
+    def known_programs(self) -> int:
+        """How many programs there are, one along axes whose size is an operand."""
+        return math.prod([n for n in self.grid if n is not None])
 
     @property
     def num_dynamic_grid_bounds(self) -> int:

@@ -429,7 +429,7 @@ def _cost(params: Params) -> tuple[float, float]:
     if params["cost_estimate"] is not None:
         return params["cost_estimate"].flops, params["cost_estimate"].transcendentals
     total = Costs(params["jaxpr"], lambda: None).total
-    times = math.prod([n for n in params["grid_mapping"].grid if n is not None])
+    times = params["grid_mapping"].known_programs
     return times * total.flops, times * total.transcendentals
 
 
