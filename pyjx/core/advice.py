@@ -29,7 +29,7 @@ from pyjx.core.call_code import (
     value_called,
 )
 from pyjx.core.call_notes import ASKED, say
-from pyjx.core.cure_texts import ARRAYS, MADE_MESH, OWN_CALL, VALUES
+from pyjx.core.cure_texts import ARRAYS, MADE_MESH, VALUES, own_call
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import (
     as_field,
@@ -418,7 +418,7 @@ def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> st
         return f"{found.string}. {ARRAYS.format(name)}"
     if given and own[0].name in ("fun", "f", "pyfunc") and callable(args and args[0]) and (
             not own[1:] or own[1].kind is own[1].KEYWORD_ONLY):
-        return f"{found.string}. {OWN_CALL.format(name)}"
+        return f"{found.string}. {own_call(name)}"
     if given and name in ("array", "asarray"):
         return f"{found.string}. {VALUES.format(name)}"
     named = [p.name for p in own if p.kind is p.KEYWORD_ONLY and p.name[0] != "_"]

@@ -5,7 +5,12 @@ from __future__ import annotations
 ARRAYS = "The arrays are one sequence, as in {0}((a, b))."
 VALUES = "The values are one sequence, as in {0}([1, 2]) or {0}([[1, 2], [3, 4]])."
 MADE_MESH = "jax.make_mesh((4, 2), ('x', 'y')) takes the sizes of the axes."
-OWN_CALL = "The arguments of fun come in a call of their own: {0}(fun)(x)."
+OWN_CALL = "The arguments of fun come in a call of their own"
+
+
+def own_call(name: str) -> str:
+    """What is said of arguments that the transformation of this name is given with a function."""
+    return f"{OWN_CALL}: {name}(fun)(x)."
 
 
 def no_array(kind: type, n: int, name: str) -> str:

@@ -15,7 +15,7 @@ from pyjx import configuration, lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.cure_texts import OWN_CALL
+from pyjx.core.cure_texts import own_call
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.named_axes import NO_NAME, mapped_along, mesh_axes
@@ -586,7 +586,7 @@ def pmap(fun: Callable[..., Any], axis_name: AxisName = None, *, in_axes: Any = 
         hash(axis_name)
     except TypeError:
         raise TypeError("pmap: axis_name must be one name that can be hashed, such as a string, "
-                        f"got {shortened(axis_name)}. {OWN_CALL.format('pmap')}") from None
+                        f"got {shortened(axis_name)}. {own_call('pmap')}") from None
     static = signature.argument_sets(fun, static_broadcasted_argnums, None)[0]
     donated = signature.argument_sets(fun, donate_argnums, None, "donate")[0]
     if devices is not None and not devices:

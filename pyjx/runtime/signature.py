@@ -176,8 +176,7 @@ def _integers(x: Any, kind: str) -> tuple[int, ...]:
         return (operator.index(x),)
     except TypeError as error:
         named = any([isinstance(i, str) for i in (x if isinstance(x, Iterable) else ())])
-        cure = f"Names of arguments are {kind}_argnames of jit" if named else (
-            OWN_CALL.partition(":")[0])
+        cure = f"Names of arguments are {kind}_argnames of jit" if named else OWN_CALL
         raise TypeError(f"{kind}_argnums must be positions of arguments, integers, got "
                         f"{shortened(x)}: {error}. {cure}.") from None
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import get_aval
-from pyjx.core.cure_texts import OWN_CALL
+from pyjx.core.cure_texts import own_call
 from pyjx.core.integers import as_ints
 from pyjx.core.name_stack import current_name_stack, transform_name_stack
 from pyjx.engine.functions import FlatFun, flatten, name_of, source_of, with_at
@@ -62,7 +62,7 @@ def canonical_argnums(name: str, argnums: Any) -> Argnums:
             raise
         cure = "A position counts from 0, as in argnums=0: names are none."
         if not isinstance(argnums, str | list | tuple):
-            cure = OWN_CALL.format(name)
+            cure = own_call(name)
         raise TypeError(f"{str(error).removesuffix('.')}. {cure}") from None
 
 

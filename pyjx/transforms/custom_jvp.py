@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from pyjx.core.avals import get_aval, is_ref_type, is_valid_value
-from pyjx.core.cure_texts import OWN_CALL
+from pyjx.core.cure_texts import own_call
 from pyjx.core.integers import as_ints
 from pyjx.core.prefixes import two_structures
 from pyjx.core.primitive import Primitive
@@ -131,7 +131,7 @@ class CustomFunction(PositionalFunction[R]):
         try:
             self.nondiff_argnums = as_ints(self._kind, "nondiff_argnums", numbers)
         except TypeError as error:
-            raise TypeError(f"{str(error).removesuffix('.')}. {OWN_CALL.format(self._kind)}"
+            raise TypeError(f"{str(error).removesuffix('.')}. {own_call(self._kind)}"
                             ) from None
         if nondiff_argnames:
             names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames

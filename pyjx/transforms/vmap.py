@@ -10,7 +10,7 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.cure_texts import OWN_CALL
+from pyjx.core.cure_texts import own_call
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.meshes import Mesh
 from pyjx.core.name_stack import transform_name_stack
@@ -230,7 +230,7 @@ def _check_axes(name: str, axes: Any) -> None:
 def _in_a_call(axis: object) -> str:
     """What is said of what is no axis, but a number or an array to be mapped over."""
     numbers = isinstance(axis, (float, complex, dict)) or hasattr(axis, "shape")
-    return f" {OWN_CALL.format('vmap')}" * numbers
+    return f" {own_call('vmap')}" * numbers
 
 
 def in_dims_of(name: str, in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any],

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from pyjx.configuration import keeping_lanes
 from pyjx.core.avals import get_aval
-from pyjx.core.cure_texts import OWN_CALL
+from pyjx.core.cure_texts import own_call
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import holds_jaxprs, jaxpr_as_fun, map_jaxprs, program_of, walk, within
 from pyjx.core.frames import user_frame
@@ -91,7 +91,7 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
         raise TypeError(f"checkify: f must be callable, got {shortened(f)}.")
     if not isinstance(errors, Iterable) or not all([isinstance(c, type) for c in errors]):
         raise TypeError("checkify: errors must be a set of errors such as checkify.nan_checks, got "
-                        f"{shortened(errors)}. {OWN_CALL.format('checkify')}")
+                        f"{shortened(errors)}. {own_call('checkify')}")
     categories = frozenset(errors)
 
     def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
