@@ -239,8 +239,10 @@ def _mesh(text: str) -> dict[str, int]:
     axes: dict[str, int] = {}
     for part in text.split(","):
         found = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*([1-9]\d*)\s*", part)
-        if not found or found[1] in axes:
+        if not found:
             raise UsageError(f"--mesh {text}: expected axes such as x=4,y=2, got {part!r}.")
+        if found[1] in axes:
+            raise UsageError(f"--mesh {text}: axis {found[1]} stands there twice.")
         axes[found[1]] = int(found[2])
     return axes
 

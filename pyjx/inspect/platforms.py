@@ -34,6 +34,16 @@ class Platform(Record):
     def __str__(self) -> str:
         return f"{self.name}:{self.kind}" if self.kind else self.name
 
+    def of(self, n_devices: int) -> Platform:
+        """The same with so many devices.
+
+        Raises:
+          UnavailableError: there are too few.
+        """
+        if len(self.devices) < n_devices:
+            return platform(str(self), n_devices)
+        return self._replace(devices=self.devices[:n_devices])
+
 
 PIP = {"cuda": "jax-cuda13-pjrt", "tpu": "libtpu"}
 DEFAULT_TOPOLOGY = "v5e:2x2"

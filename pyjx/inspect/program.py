@@ -501,7 +501,10 @@ class TracedProgram(Program):
         return self._stage({**self._compiler_options, **self._instead})
 
     def _stage(self, options: Mapping[str, Any]) -> Compiled:
-        devices = None if self.mesh is not None else self.platform.devices[:1]
+        own = self.lowered._placement  # of the program, which may bring a mesh
+        stays = self.mesh is not None or (
+            own.mesh is not None and own.devices and own.platform == self.platform.name)
+        devices = None if stays else self.platform.of(own.n_devices).devices
         with configuration.cache(False):  # a program on disk names the lines of its time
             return self.lowered.compile(dict(options), device_assignment=devices)
 
@@ -536,7 +539,7 @@ class ModuleProgram(Program):
 
     def _compile(self, options: Mapping[str, Any]) -> Any:
         with configuration.cache(False):
-            return compiler.compile(self._text, devices=self.platform.devices[:self.n_devices],
+            return compiler.compile(self._text, devices=self.platform.of(self.n_devices).devices,
                                     compiler_options=dict(options) or None)
 
 

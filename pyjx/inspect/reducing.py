@@ -247,8 +247,10 @@ class _Search:
         start = time.monotonic()
         self.outcome: Outcome = self.tried(closed, args)
         if not self.outcome.fails:
-            raise NothingFailsError("inspect.reduce: the program does not fail: it runs to its end "
-                                    "in a process of its own.")
+            raise NothingFailsError("inspect.reduce: the program does not fail: " + (
+                "the command ends with 0, given a file with all of it. It is to fail as long as "
+                "the fault is there." if isinstance(tries, _Commands) else
+                "it runs to its end in a process of its own."))
         took = time.monotonic() - start
         if self.outcome.kind == "time":  # what ends does so sooner, as it is smaller
             self.running = min(seconds, hangs)

@@ -31,11 +31,11 @@ from pyjx.runtime.transfers import (
     default_placement,
     host_value,
     moved,
+    put,
     put_host,
     put_strings,
 )
 
-_put = jaxlib_api.batched_device_put
 _Device = jaxlib_api.Device
 _CopySemantics = jaxlib_api.ArrayCopySemantics
 
@@ -146,7 +146,7 @@ def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
     sharding = target_sharding(device, x)
     if sharding is None:
         sharding, devices = default_placement()
-        return _put(aval, sharding, (array,), devices, False, fresh)
+        return put(aval, sharding, (array,), devices, False, fresh)
     if group.client is not None and not sharding.is_fully_addressable:
         check_agreement(array, sharding, str(type(x)))
     return put_host(array, aval, sharding, fresh)

@@ -1,17 +1,20 @@
 """Errors of memory that ran out: what asked for it, and which arrays there are, by their lines.
 
 With the flag `jax_memory_limit` a program is not run whose peak does not fit beside the arrays of
-the process, on CPU too, and arrays are known by the line that made them.
+the process, nor is an array made that does not, on CPU too, and arrays are known by the line that
+made them.
 """
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from pyjx import configuration, jaxlib_api
+from pyjx.core.avals import ShapedArray
 from pyjx.core.frames import shown_path, user_line
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.lifetimes import Liveness, machine_of
@@ -55,17 +58,37 @@ def check(executable: Any, closed: ClosedJaxpr, label: str) -> None:
     Raises:
       JaxRuntimeError: it needs more than `jax_memory_limit` leaves.
     """
-    limit = configuration.memory_limit.value
-    memory = None if limit is None else memory_of(executable.loaded)
-    if limit is None or memory is None:
+    memory = memory_of(executable.loaded) if configuration.memory_limit.value else None
+    if memory is None:
         return
-    asked = memory.in_all - memory.argument
-    there = sum([h.bytes for h in live(executable.device)])
-    if there + asked > limit:
-        raise completed(jaxlib_api.JaxRuntimeError(
-            f"RESOURCE_EXHAUSTED: Out of memory: {label} asks for {size_text(asked)} beside "
-            f"{size_text(there)} of arrays, of {size_text(limit)} in all (jax_memory_limit)."),
-            closed, label, executable.device)
+    refusal = _refusal(label, memory.in_all - memory.argument, executable.device)
+    if refusal is not None:
+        raise completed(refusal, closed, label, executable.device)
+
+
+def admit(aval: ShapedArray, sharding: Any) -> None:
+    """Refuse an array of the host's that does not fit beside those of the process.
+
+    Raises:
+      JaxRuntimeError: it needs more than `jax_memory_limit` leaves.
+    """
+    device = min(sharding.device_set, key=lambda d: d.id)
+    asked = math.prod(sharding.shard_shape(aval.shape)) * aval.dtype.itemsize
+    refusal = _refusal(f"an array {aval.str_short(short_dtypes=True)}", asked, device)
+    if refusal is not None:
+        raise type(refusal)(f"{refusal}\n{_table(device)}{CURES}")
+
+
+def _refusal(label: str, asked: int, device: Any) -> Exception | None:
+    limit, there = configuration.memory_limit.value, sum([h.bytes for h in live(device)])
+    return None if there + asked <= limit else jaxlib_api.JaxRuntimeError(
+        f"RESOURCE_EXHAUSTED: Out of memory: {label} asks for {size_text(asked)} beside "
+        f"{size_text(there)} of arrays, of {size_text(limit)} in all (jax_memory_limit).")
+
+
+def _table(device: Any) -> str:
+    arrays = live(device)[:5]
+    return f"The largest arrays of the process on {device} are\n{table_of(arrays)}\n" * any(arrays)
 
 
 def completed(error: Exception, closed: ClosedJaxpr, label: str, device: Any) -> Exception:
@@ -80,10 +103,7 @@ def completed(error: Exception, closed: ClosedJaxpr, label: str, device: Any) ->
             "pltpu.CompilerParams(vmem_limit_bytes=...).")
     machine = machine_of(device.platform)
     flat = dce(flattened(closed)).jaxpr
-    arrays = live(device)[:5]
-    held = f"The largest arrays of the process on {device} are\n{table_of(arrays)}\n" if arrays \
-        else ""
     program = largest(flat, Liveness(flat, machine), machine.sizes)
-    return type(error)(f"{error}\n{held}The largest arrays of {label} at its peak are\n"
+    return type(error)(f"{error}\n{_table(device)}The largest arrays of {label} at its peak are\n"
                        f"{table_of(program)}\n{CURES} jit(..., memory_budget=...) computes values "
                        "of the forward pass again.")

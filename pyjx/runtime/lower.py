@@ -35,17 +35,17 @@ from pyjx.runtime.typed_shardings import types_as_constraints, with_open_results
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
-                 keep_unused: bool = False, platform: str = "cpu",
+                 keep_unused: bool = False, platform: str = "",
                  placement: Placement | None = None, for_export: bool = False,
                  paths: Sequence[str] = (), fitted: Callable[..., Any] | None = None
                  ) -> LoweredProgram:
-    """The program of a jaxpr for a placement or, for one device, for a platform; `for_export`
-    writes constants into it, and leaves it in its functions. With `paths`, which messages call the
-    arguments, it checks their shapes. `fitted` makes it fit into memory (runtime/budgets.py)."""
+    """The program of a jaxpr for a placement, or for another platform than that of its devices;
+    `for_export` writes constants into it, and leaves it in its functions. With `paths`, which
+    messages call the arguments, it checks their shapes. `fitted` makes it fit into memory
+    (runtime/budgets.py)."""
     if closed.consts and not for_export:
         warn_of_captured(closed)
-    if placement is not None and placement.devices and not for_export:
-        platform = placement.platform
+    platform = platform or (placement.platform if placement and placement.devices else "cpu")
     ledger.note_lowering(closed, name)
     with timed("/jax/core/compile/jaxpr_to_mlir_module_duration", name) as time, \
             collector_paused():

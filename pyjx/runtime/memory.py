@@ -21,7 +21,7 @@ class Memory(Record):
     Attributes:
       argument, output, temp, alias, generated_code: of arguments, of results, of what lies in
         between, of results that lie in arguments, and of the code.
-      peak: the most at a time, where XLA says so; on CPUs without what lies in between.
+      peak: the most at a time, where XLA says so.
     """
 
     argument: int
@@ -52,7 +52,8 @@ def memory_of(loaded: Any) -> Memory | None:
     if stats is None:
         return None
     sizes = {name: int(getattr(stats, f"{name}_size_in_bytes")) for name in Memory._fields[:5]}
-    peak = getattr(stats, "peak_memory_in_bytes", 0)
+    on_cpu = getattr(getattr(loaded, "client", None), "platform", "") == "cpu"
+    peak = 0 if on_cpu else getattr(stats, "peak_memory_in_bytes", 0)  # there without `temp`
     return Memory(**sizes, peak=int(peak) or None)
 
 

@@ -95,6 +95,10 @@ class Placement:
         """As lowering rules name it: cuda or rocm, which devices call gpu."""
         return raw_platform(self.devices[0].client)
 
+    @property
+    def n_devices(self) -> int:
+        return 1 if self.mesh is None else self.mesh.size
+
     def on(self, devices: tuple[Any, ...]) -> Placement:
         """The same on other devices.
 
@@ -102,7 +106,7 @@ class Placement:
           ValueError: there are not as many.
           RuntimeError: there are not as many as an abstract mesh has.
         """
-        count = 1 if self.mesh is None else self.mesh.size
+        count = self.n_devices
         if len(devices) != count:
             if not self.devices:
                 raise RuntimeError(f"Length of device_assignment ({len(devices)}) passed to "

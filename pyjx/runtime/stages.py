@@ -253,10 +253,7 @@ class Lowered(_Stage):
             fitted = budgets.Fitter(budgets.bytes_on(budget, devices[0] if devices else None))
         self._program = lowering.lower_closed(
             self._closed, spec.name, donated=self._donated, keep_unused=spec.options.keep_unused,
-            platform=self._platform, fitted=fitted,
-            placement=self._placement if not self._placement.devices
-            or self._platform == self._placement.platform else None,
-        )
+            platform=self._platform, fitted=fitted, placement=self._placement)
 
     @property
     def out_info(self) -> Any:

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyjx import jaxlib_api
+from pyjx import configuration, jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict, kept
 from pyjx.core.layouts import Format
 from pyjx.core.meshes import Mesh
 from pyjx.core.specs import PartitionSpec
+from pyjx.lazy import deferred
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl, value
 from pyjx.runtime.processes import group
@@ -58,7 +59,8 @@ def put_strings(x: np.ndarray[Any, Any], sharding: Sharding | None, dtype: DType
     return put_host(x, ShapedArray(x.shape, x.dtype), sharding, False)
 
 
-_put = jaxlib_api.batched_device_put
+exhaustion = deferred("pyjx.runtime.exhaustion")  # under a flag alone
+_LARGE = 1 << 12  # elements, from which on arrays count
 _CopySemantics = jaxlib_api.ArrayCopySemantics
 
 
@@ -80,6 +82,18 @@ def default_placement() -> tuple[Any, list[Any]]:
     return found  # type: ignore[no-any-return]
 
 
+def put(aval: ShapedArray, sharding: Sharding, shards: Sequence[Any], devices: Sequence[Any],
+        committed: bool = True, alias: bool = False) -> Any:
+    """An array of host buffers, as `jaxlib_api.batched_device_put` makes it, if it fits."""
+    limited = aval.size >= _LARGE and configuration.memory_limit.value is not None
+    if limited:
+        exhaustion.admit(aval, sharding)
+    made = jaxlib_api.batched_device_put(aval, sharding, shards, devices, committed, alias)
+    if limited:
+        exhaustion.note((made,))
+    return made
+
+
 def array_from_numpy(x: np.ndarray[Any, Any], aval: ShapedArray, *, alias: bool = False) -> Any:
     """The uncommitted array of the elements of `x`, on the default device: one transfer.
 
@@ -90,7 +104,7 @@ def array_from_numpy(x: np.ndarray[Any, Any], aval: ShapedArray, *, alias: bool 
     """
     sharding, devices = default_placement()
     # A buffer that shares memory cannot be donated; to copy a page costs little more than that.
-    return _put(aval, sharding, (x,), devices, False, alias and x.nbytes > 4096)
+    return put(aval, sharding, (x,), devices, False, alias and x.nbytes > 4096)
 
 
 def host_value(x: Any, aval: ShapedArray) -> tuple[np.ndarray[Any, Any], bool]:
@@ -110,7 +124,7 @@ def array_from_host(x: Any) -> Any:
     aval = get_aval(x)
     array, fresh = host_value(x, aval)
     sharding, devices = default_placement()
-    return _put(aval, sharding, (array,), devices, False, fresh)
+    return put(aval, sharding, (array,), devices, False, fresh)
 
 
 def array_for(x: Any) -> Any:
@@ -124,7 +138,7 @@ def put_host(x: np.ndarray[Any, Any], aval: ShapedArray, sharding: Sharding, ali
     if open_sums(sharding):
         return moved(put_host(x, aval, summed(sharding), alias), sharding)
     if type(sharding) is SingleDeviceSharding:
-        return _put(aval.reshard(sharding), sharding, (x,), [sharding._device], True, alias)
+        return put(aval.reshard(sharding), sharding, (x,), [sharding._device], True, alias)
     return _put_parts(aval, sharding, lambda index: x[index], alias)
 
 
@@ -136,10 +150,10 @@ def _put_parts(aval: ShapedArray, sharding: Sharding, part: Callable[[Any], Any]
     cut = [part(index) for index in indices]  # copies of a part share host memory
     if aval.dtype.kind == "T":  # the runtime puts strings that all devices have on one of them
         kind = ShapedArray(sharding.shard_shape(aval.shape), aval.dtype)
-        arrays = [_put(kind, single_device_sharding(device), (cut[i],), [device], True, False)
+        arrays = [put(kind, single_device_sharding(device), (cut[i],), [device], True, False)
                   for device, i in zip(devices, places, strict=True)]
         return ArrayImpl(aval, sharding, arrays, True)
-    return _put(aval, sharding, [cut[i] for i in places], devices, True, alias)
+    return put(aval, sharding, [cut[i] for i in places], devices, True, alias)
 
 
 @kept(4096)
@@ -319,7 +333,7 @@ def check_agreement(x: np.ndarray[Any, Any], sharding: Sharding, what: str) -> N
     mesh = Mesh(np.array([firsts[i] for i in sorted(firsts)], dtype=object), ("process",))
     mine = np.array([[zlib.crc32(content), zlib.adler32(content)]], np.uint32)
     aval = ShapedArray((len(firsts), 2), np.dtype(np.uint32))
-    sums = _put(aval, NamedSharding(mesh, PartitionSpec("process")), [mine], [firsts[me]])
+    sums = put(aval, NamedSharding(mesh, PartitionSpec("process")), [mine], [firsts[me]])
     found = value(_exchanged(sums, NamedSharding(mesh, PartitionSpec())))
     if (found != found[0]).any():
         differ = [i for i, d in zip(sorted(firsts), found, strict=True) if (d != found[0]).any()]

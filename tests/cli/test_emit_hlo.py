@@ -26,7 +26,8 @@ ROOT = Path(__file__).parents[2]
     ("f32[8,128]", (8, 128), "float32"), ("bf16[2]", (2,), "bfloat16"), ("i32[]", (), "int32"),
     ("f32", (), "float32"), ("float32[3, 4]", (3, 4), "float32"), ("bool[2]", (2,), "bool"),
     ("u8[0]", (0,), "uint8"), ("c64[1]", (1,), "complex64"), ("int8[5]", (5,), "int8"),
-    ("key<fry>[4]", (4,), "key<fry>"), ("key<urbg>", (), "key<urbg>"), ("key[]", (), "key<fry>"),
+    ("key<fry>[4]", (4,), "key<fry>"), ("key<urbg>", (), "key<urbg>"),
+    ("key<unsafe_rbg>", (), "key<urbg>"), ("key[]", (), "key<fry>"),
     ("8x128xf32", (8, 128), "float32"), ("tensor<2x3xbf16>", (2, 3), "bfloat16"),
     ("tensor<f32>", (), "float32"), ("4xi1", (4,), "bool"),
 ])
@@ -514,6 +515,7 @@ def test_meshes(run, model):
     status, _, err = run(*args, "--in-shardings", "*; x,None")
     assert (status, err) == (0, "")
     assert run(*args, "--in-shardings", "*; z")[0] == 2
+    assert "axis x stands there twice" in run(*args[:-1], "x=1,x=1")[2]
 
 
 def test_lists_and_completion(run):

@@ -765,3 +765,18 @@ def test_operators_on_two_devices_name_operands_as_functions_do():
         x + y
     with pytest.raises(ValueError, match=r"argument x of matmul with .* and argument y of matmul"):
         x @ y
+
+
+@pytest.mark.parametrize("fun", [
+    lambda mesh: lambda x: with_sharding_constraint(x, NamedSharding(mesh, P("x"))),
+    lambda mesh: jax.shard_map(lambda x: x, mesh=mesh, in_specs=P("x"), out_specs=P("x")),
+], ids=["constraint", "shard_map"])
+def test_a_program_that_brings_its_mesh_keeps_it_elsewhere(fun, mesh):
+    x = jnp.arange(16.0)
+    for platform in ("cpu", "cuda", "tpu"):
+        lowered = jax.jit(fun(mesh)).trace(x).lower(lowering_platforms=(platform,))
+        assert "num_partitions = 8" in lowered.as_text()
+    program = jax.inspect.trace(fun(mesh), x)
+    np.testing.assert_array_equal(program.compiled()(x), x)
+    assert program.memory.argument * 4 == x.nbytes
+    assert jax.inspect.measure(program, [x], 1).seconds > 0

@@ -773,10 +773,12 @@ def test_errors_of_memory_name_the_arrays_and_lines(name):
 
 def test_arrays_are_known_by_their_lines_while_there_is_a_limit():
     with configuration.memory_limit(2**30):
-        mine = jax.jit(lambda x: x * 2.0)(BIG)
-    with configuration.memory_limit(2**19), pytest.raises(jax.errors.JaxRuntimeError) as info:
-        jax.jit(lambda x: x @ x)(mine)
-    assert re.search(r"256.0 KiB +f32\[256,256\] +array +\S*test_budgets.py:\d+", str(info.value))
+        mine = jax.jit(lambda x: x * 2.0)(BIG), jax.device_put(np.ones((256, 256), "float32"))
+    for call in (lambda: jax.jit(lambda x: x @ x)(mine[0]), lambda: jnp.ones((256, 256))):
+        with configuration.memory_limit(2**19), pytest.raises(jax.errors.JaxRuntimeError) as info:
+            call()
+        assert len(re.findall(r"256.0 KiB +f32\[256,256\] +array +\S*test_budgets.py:\d+",
+                              str(info.value))) == 2
 
 
 def test_allocations_that_fail_name_the_arrays():

@@ -262,6 +262,8 @@ def _traced(options: Options, call: Call, name: str, where: Platform, mesh: Any)
                                *[f"{k}={shown(v)}" for k, v in call.kwargs.items()]])
             raise CommandError(f"{described(error, f'tracing {name}')}\n"
                                f"  for ({given})", IMPORT) from error
+    if options.memory_budget:
+        program.check_static("what is fitted into a --memory-budget")
     return program
 
 

@@ -116,7 +116,7 @@ def told(error: BaseException) -> str:
 
 def _short(text: str, most: int = LINES) -> str:
     """A text without what is too long for a screen."""
-    lines = [line if len(line) <= 400 else f"{line[:397]}..." for line in text.splitlines()]
+    lines = [line if len(line) <= 1000 else f"{line[:997]}..." for line in text.splitlines()]
     if len(lines) > most:
         lines = [*lines[:most - 1], f"... ({len(lines) - most + 1} more lines; -v shows all)"]
     return "\n".join(lines)

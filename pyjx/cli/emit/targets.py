@@ -244,7 +244,7 @@ def dtype_named(name: str) -> Any:
         name = "key<fry>"
     if name.startswith("key<"):
         found = implementations.implementations.values()
-        return next((base.key_dtype(g) for g in found if name == f"key<{g.tag}>"), None)
+        return next((base.key_dtype(g) for g in found if name[4:-1] in (g.tag, g.name)), None)
     return dtypes.dtype_of_short_name({"i1": "bool"}.get(name, name))
 
 
