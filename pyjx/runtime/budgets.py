@@ -29,13 +29,19 @@ from pyjx.runtime.compile import compile_lowered
 from pyjx.runtime.cuts import flattened, work_on
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.lower import as_lowered, in_own_operations, lower_closed
-from pyjx.runtime.memory import LiveArray, largest, memory_of, memory_of_device, place_of, table_of
+from pyjx.runtime.memory import (
+    CURES,
+    LiveArray,
+    largest,
+    memory_of,
+    memory_of_device,
+    place_of,
+    table_of,
+)
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.recomputing import Plan, Search
 from pyjx.version import __version__
 
-CURES = ("Smaller batches or shorter sequences, bfloat16, shardings over more devices and "
-          "donated arguments (donate_argnums) need less.")
 _NOTHING = (" Nothing was found to give up. For what is differentiated later, put the budget on "
             "the derivative: jax.grad(f, memory_budget=...). A branch of cond or switch is "
             "cut where its derivative is in it; else put jax.checkpoint around its parts.")

@@ -45,6 +45,7 @@ from pyjx.runtime.sharding import open_sums
 from pyjx.runtime.transfers import exchange_by, moved
 
 exhaustion = deferred("pyjx.runtime.exhaustion")  # for errors
+memory = deferred("pyjx.runtime.memory")  # under a flag alone
 
 if TYPE_CHECKING:
     from pyjx.jaxlib_api import Sharding
@@ -126,7 +127,7 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
             raise
         raise exhaustion.completed(error, closed, label, executable.device) from error.__cause__
     if limited:
-        exhaustion.note(outs)
+        memory.note(outs)
     if start:
         for x in outs:
             x.block_until_ready()

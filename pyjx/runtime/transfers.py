@@ -59,7 +59,7 @@ def put_strings(x: np.ndarray[Any, Any], sharding: Sharding | None, dtype: DType
     return put_host(x, ShapedArray(x.shape, x.dtype), sharding, False)
 
 
-exhaustion = deferred("pyjx.runtime.exhaustion")  # under a flag alone
+memory = deferred("pyjx.runtime.memory")  # under a flag alone
 _LARGE = 1 << 12  # elements, from which on arrays count
 _CopySemantics = jaxlib_api.ArrayCopySemantics
 
@@ -87,10 +87,10 @@ def put(aval: ShapedArray, sharding: Sharding, shards: Sequence[Any], devices: S
     """An array of host buffers, as `jaxlib_api.batched_device_put` makes it, if it fits."""
     limited = aval.size >= _LARGE and configuration.memory_limit.value is not None
     if limited:
-        exhaustion.admit(aval, sharding)
+        memory.admit(aval, sharding)
     made = jaxlib_api.batched_device_put(aval, sharding, shards, devices, committed, alias)
     if limited:
-        exhaustion.note((made,))
+        memory.note((made,))
     return made
 
 

@@ -775,10 +775,9 @@ def test_arrays_are_known_by_their_lines_while_there_is_a_limit():
     with configuration.memory_limit(2**30):
         mine = jax.jit(lambda x: x * 2.0)(BIG), jax.device_put(np.ones((256, 256), "float32"))
     for call in (lambda: jax.jit(lambda x: x @ x)(mine[0]), lambda: jnp.ones((256, 256))):
-        with configuration.memory_limit(2**19), pytest.raises(jax.errors.JaxRuntimeError) as info:
+        with configuration.memory_limit(2**19), pytest.raises(jax.errors.JaxRuntimeError) as e:
             call()
-        assert len(re.findall(r"256.0 KiB +f32\[256,256\] +array +\S*test_budgets.py:\d+",
-                              str(info.value))) == 2
+        assert len(re.findall(r"6.0 KiB +f32\[.* array +\S*test_budgets.py:\d+", str(e.value))) == 2
 
 
 def test_allocations_that_fail_name_the_arrays():
@@ -791,8 +790,7 @@ def test_allocations_that_fail_name_the_arrays():
                      r"\S*test_budgets.py:\d+", text)
 
 
-def test_errors_of_callbacks_name_the_arrays_once():
-    """Those of the program that ran out of memory, which is their cause."""
+def test_errors_of_callbacks_name_the_arrays_once():  # of what ran out of memory, their cause
     def on_host(x):
         return jax.jit(lambda x: jnp.zeros((1 << 46,), "float32") + x)(x)
 
