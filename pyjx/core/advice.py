@@ -282,6 +282,7 @@ def _passed_by(exc: Exception
     """What called the innermost function of the user's that an error passed, the frame of that, and
     what has run within it: of the library the public function, and what calls rules."""
     before, body, frames = dict[str, FrameType](), None, dict[str, FrameType]()
+    of_tuple = re.search("tuple|sequence", str(exc)) is not None
     for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
         code = frame.f_code
         if is_internal(code.co_filename):
@@ -289,7 +290,8 @@ def _passed_by(exc: Exception
             name = "defjvps" if inner.startswith("defjvps.") else name
             if not frames or name[0] == "_" or name in ("custom_gradient", "defjvps"):
                 frames[name] = frame
-        elif not is_of_foundation(code.co_filename):
+        elif not is_of_foundation(code.co_filename) and not (
+                of_tuple and frames and "_FlatJvp" in before):  # a rule passes its tuples on
             before, body, frames = frames, frame, {}
     return _calling(before), body, _calling(frames)
 

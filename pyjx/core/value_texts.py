@@ -164,6 +164,10 @@ def without_numbers(x: Any) -> str:
             ", or all in a tree: {name: x[name] for name in x.dtype.names}") * (
             len(x.dtype.names) > 1)
     kind = "narrower " if x.dtype.kind in "fc" else ""
+    others = [y for y in islice(x.flat, 64) if not isinstance(y, int | float | np.number | None)]
+    if x.dtype.kind == "O" and others:
+        return (f"It is an array of dtype object, of shape {x.shape}, of which one element is "
+                f"{in_short(others[0])}, no number. Give what is of one kind by itself.")
     return (f"It is an array of dtype {x.dtype}, of shape {x.shape}. Make it one of {kind}numbers: "
             f"{made}.")
 

@@ -331,10 +331,13 @@ def _divisible(function: str, what: str, x: ShapedArray, axis: int, size: int, t
         raise ValueError(f"{function}: the size of {what} ({n}) has to be divisible by the size of "
                          f"the named axis ({size}); the operand's shape is {x.shape}")
     if not tiled and n != size:
+        fits = [i for i, other in enumerate(x.shape) if other == size]
+        cure = f". {what}={fits[0]} has that size" if fits else ""
+        if n % size == 0:
+            cure = ". With tiled=True the latter need only be divisible by the former"
         raise ValueError(
             f"{function} requires the size of the mapped axis axis_name to equal x.shape[{what}], "
-            f"but they are {size} and {n} respectively. With tiled=True the latter need only be "
-            f"divisible by the former; the operand's shape is {x.shape}")
+            f"but they are {size} and {n} respectively{cure}; the operand's shape is {x.shape}")
 
 
 def _parts(function: str, takes: str | None, gives: str | None,

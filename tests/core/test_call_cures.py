@@ -13,7 +13,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core import advice
-from pyjx.experimental import checkify, io_callback, pallas
+from pyjx.experimental import checkify, io_callback, pallas, sparse
 from pyjx.experimental.ode import odeint
 from pyjx.scipy.optimize import minimize
 from pyjx.scipy.sparse import linalg
@@ -243,6 +243,17 @@ def test_no_cure_is_that_of_another_value():
       for f in (jnp.argwhere, jnp.flatnonzero)],
     (lambda: jax.custom_vjp(abs, nondiff_argnum=0), "custom_vjp() got an unexpected keyword "
      "argument 'nondiff_argnum'. Did you mean 'nondiff_argnums'?"),
+    (lambda: sparse.BCOO(jnp.eye(2), shape=(2, 2)), "tuple (data, indices), got float32[2,2]. "
+     "BCOO.fromdense(x) makes one of a dense array and BCOO.from_scipy_sparse(x)"),
+    (lambda: sparse.BCSR((V, V), shape=(2, 2)), "must be a tuple (data, indices, indptr), got"),
+    (lambda: lax.conv(jnp.eye(2), jnp.eye(2), (1, 1), "SAME"), "got 0 and 2. Operands of rank 2 "
+     "have no axes of a window: rank 4 has 2"),
+    (lambda: jnp.asarray(np.array([V, 1], object)), "one element is float32[3], no number."),
+    (lambda: pallas.pallas_call(abs, V, in_specs=pallas.BlockSpec((3,)))(V), "as in in_specs=[spec]"),
+    (lambda: jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.ones((2, 3, 2))),
+     "are 2 and 3 respectively. split_axis=1 has that size; the operand's"),
+    (lambda: jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.ones((2, 4))),
+     "are 2 and 4 respectively. With tiled=True the latter"),
     (lambda: jnp.vmap, "Use jax.vmap."), (lambda: lax.jit, "Use jax.jit."),
     (lambda: jax.io_callback, "Use jax.experimental.io_callback."),
     (lambda: jax.custom_vmap, "Use jax.custom_batching.custom_vmap."),

@@ -369,10 +369,11 @@ def test_what_operations_give_of_numbers_are_arrays(convert, value):
 
 
 @pytest.mark.parametrize("rule", [
-    lambda x, t: (jnp.sin(x), t), lambda x, t: (x**2, t), lambda x, t: (1.0, t * 2.0)])
+    lambda x, t: (jnp.sin(x), t), lambda x, t: (x**2, t), lambda x, t: (1.0, t * 2.0),
+    None])
 def test_what_a_rule_is_given_is_told_where_it_takes_arrays(rule):
-    f = jax.custom_jvp(lambda x: x**2)
-    f.defjvp(rule)
+    f = jax.custom_jvp(lambda x: x * 2.0)
+    f.defjvp(rule or (lambda x, t: (f(x), t)))  # which passes its tuple on
     with pytest.raises(TypeError) as caught:
         jax.grad(f)(2.0)
     assert "Each is a tuple of one for each argument: let it begin with (x,), (t,) = x, t." in (

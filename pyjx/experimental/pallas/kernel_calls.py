@@ -568,6 +568,8 @@ def _flat_specs(what: str, specs: Any, other: str, values: Any) -> list[Any]:
         return [no_block_spec] * tree.num_leaves
     if isinstance(specs, list):
         specs = tuple(specs)
+    if what == "in_specs" and isinstance(specs, BlockSpec):
+        raise ValueError(f"`{what}` must be a tuple or a list. Found: {specs}, as in {what}=[spec]")
     leaves, own = tree_flatten(specs, is_leaf=is_spec)
     if own != tree:
         found = [f"\n    * {f'at {keystr(path)}, ' if path else ''}`{what}` is a {one} but "

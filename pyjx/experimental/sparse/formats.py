@@ -17,6 +17,7 @@ from pyjx.core.avals import ShapedArray, get_aval, length
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import of_field
 from pyjx.core.trace import Tracer, trace_to_jaxpr
+from pyjx.core.value_texts import in_short
 from pyjx.engine.types import Value
 from pyjx.runtime.operations import op_jit
 from pyjx.transforms.vmap import register_vmappable, vmap
@@ -223,6 +224,13 @@ class Buffered(JAXSparse):
     nse = of_field("data.size")
 
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int], **known: bool) -> None:
+        name = type(self).__name__
+        if not isinstance(args, tuple | list) or len(args) != len(self._buffers):
+            cures = [f"{name}.{cure} makes one of a {kind}" for cure, kind in (
+                ("fromdense(x)", "dense array"), ("from_scipy_sparse(x)", "matrix of SciPy's"))
+                if hasattr(type(self), cure[:-3])]
+            raise TypeError(f"{name}: args must be a tuple ({', '.join(self._buffers)}), got "
+                            f"{in_short(args)}. {' and '.join(cures)}.")
         super().__init__(args, shape=shape)
         self.__dict__.update(zip(self._buffers, map(jnp.asarray, args), strict=True), **known)
 
