@@ -249,7 +249,7 @@ def test_no_cure_is_that_of_another_value():
     (lambda: lax.conv(jnp.eye(2), jnp.eye(2), (1, 1), "SAME"), "got 0 and 2. Operands of rank 2 "
      "have no axes of a window: rank 4 has 2"),
     (lambda: jnp.asarray(np.array([V, 1], object)), "one element is float32[3], no number."),
-    (lambda: pallas.pallas_call(abs, V, in_specs=pallas.BlockSpec((3,)))(V), "as in in_specs=[spec]"),
+    (lambda: pallas.pallas_call(abs, V, in_specs=pallas.BlockSpec((3,)))(V), "in_specs=[spec]"),
     (lambda: jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.ones((2, 3, 2))),
      "are 2 and 3 respectively. split_axis=1 has that size; the operand's"),
     (lambda: jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.ones((2, 4))),
