@@ -31,6 +31,8 @@ class Scope(Record):
 
     name: str
     function: tuple[str, str | None] | None = None
+    # Of the operation whose body it is, for what has none of its own.
+    traceback: Any = None
 
     def inside(self, eqn: JaxprEqn, part: str) -> Scope:
         """The scope of a jaxpr that an equation holds; a transformation encloses what is called."""
@@ -40,7 +42,8 @@ class Scope(Record):
             name = name.rpartition("/")[0]
         parts = (name, str(stack), part) if eqn.primitive.label is None else (
             name, str(stack.extend(part)))
-        return self._replace(name="/".join([p for p in parts if p]))
+        traceback = eqn.source_info.traceback or self.traceback
+        return self._replace(name="/".join([p for p in parts if p]), traceback=traceback)
 
 
 class Locations:
@@ -84,7 +87,7 @@ class Locations:
         label = eqn.primitive.label
         kind = eqn.primitive.name if label is None else label(eqn.params)
         name = quoted(scope.inside(eqn, kind).name)
-        place = self._stack(info.traceback, scope.function)
+        place = self._stack(info.traceback or scope.traceback, scope.function)
         return self._alias(f"{name}({place})" if place else name)
 
     def _stack(self, traceback: Any, function: tuple[str, str | None] | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 from pyjx import configuration
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.source_info import nowhere
 from pyjx.core.trace import Tracer
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,7 +43,8 @@ def derived_under(context: Callable[[], Hashable]) -> Callable[[F], F]:
                     found = result
                     break
             if found is None:
-                found = fun(closed, *key)
+                with nowhere():
+                    found = fun(closed, *key)
                 if not _holds_tracers(found):
                     if len(table) > MOST_DERIVED:
                         with suppress(RuntimeError, KeyError):  # another thread was faster

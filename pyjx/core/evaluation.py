@@ -152,7 +152,10 @@ def replaced(atoms: Iterable[Atom], values: Mapping[Any, Any]) -> list[Any]:
 def program_of(primitive: Primitive, params: dict[str, Any]) -> ClosedJaxpr | None:
     """The program whose results on its operands are those of an operation, if it has one."""
     rule = primitive.holder.runs or primitive.holder.stands_for
-    return None if rule is None else rule(params)
+    if rule is None:
+        return None
+    with source_info.nowhere():
+        return rule(params)
 
 
 def runs_programs(eqn: JaxprEqn) -> bool:

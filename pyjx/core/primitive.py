@@ -51,14 +51,14 @@ class Holding:
     Args:
       check: `(eqn) -> None`; raises TypeError where an equation is wrong in a way that the shape
         rule does not see.
+      counted_by: `eqn -> [(program, times)]`: what it computes, in programs that it does not run on
+        its operands, such as that of a reduction on two elements, and how often each of them runs.
       cut: `(eqn, policy, needed) -> CutEqn` (engine/residuals.py): the equation with what a policy
         saves inside it.
       dce: `(eqn, used) -> eqn` with only the results that are used.
       held: `params -> Held`, the programs and the roles of what they take and give.
       linearize: `(trace, primals, tangents, **params) -> (results, tangents)`: runs the nonlinear
         part at once and records the linear part in `trace`.
-      on_elements: `eqn -> [(program, times)]`, programs on single elements, such as that of a
-        reduction, and how often each of them runs.
       runs: `params -> ClosedJaxpr`, the program that it runs once, on its operands.
       split: `(trace, operands, params) -> results`, for linear operands among others: computes the
         results that depend on no tangent and records the others in `trace`.
@@ -69,11 +69,11 @@ class Holding:
     """
 
     check: Rule | None = None
+    counted_by: Callable[[JaxprEqn], Sequence[tuple[Any, float]]] | None = None
     cut: Rule | None = None
     dce: Rule | None = None
     held: Rule | None = None
     linearize: Rule | None = None
-    on_elements: Callable[[JaxprEqn], Sequence[tuple[Any, float]]] | None = None
     runs: Callable[[dict[str, Any]], ClosedJaxpr] | None = None
     split: Rule | None = None
     stands_for: Callable[[dict[str, Any]], ClosedJaxpr] | None = None

@@ -62,10 +62,12 @@ def raised_at(exc: BaseException) -> str:
 
 
 no_source_info = SourceInfo(None, empty_name_stack)
+NOWHERE: Any = object()  # in the place of a traceback: that operations made now have none
 
 
 class _ThreadState(threading.local):
-    traceback: Traceback | None = None  # set while an equation recorded earlier is replayed
+    # Set while an equation recorded earlier is replayed: its own, or NOWHERE.
+    traceback: Traceback | None = None
     source: SourceInfo | None = None  # set while all operations made have one SourceInfo
 
 
@@ -79,7 +81,26 @@ def current() -> SourceInfo:
     if source is not None:
         return source
     traceback = state.traceback
-    return SourceInfo(_get_traceback() if traceback is None else traceback, _names.name_stack)
+    if traceback is None:
+        return SourceInfo(_get_traceback(), _names.name_stack)
+    return SourceInfo(None if traceback is NOWHERE else traceback, _names.name_stack)
+
+
+class nowhere:
+    """A context for what traces a program in the stead of an operation, or derives it of another:
+    what it makes has no place but for what it replays, since the same program may stand for several
+    operations, and whoever asks first is none of them. Who reads it gives the place of the
+    operation around.
+    """
+
+    __slots__ = ("_previous",)
+
+    def __enter__(self) -> None:
+        self._previous = _state.traceback, _state.source
+        _state.traceback, _state.source = NOWHERE, None
+
+    def __exit__(self, *exc: object) -> None:
+        _state.traceback, _state.source = self._previous
 
 
 def from_here(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -121,10 +142,10 @@ class replaying:
     Operations made after that carry its traceback, and below the caller's name stack (with
     `transform`, below that transformation there) the part of its own that was made inside `outer`.
     An exception that leaves the loop gets a note that names the user's line which made the
-    equation.
+    equation. An equation without a traceback has that of the operation which is replayed around.
     """
 
-    __slots__ = ("_base", "_outer", "_pinned", "_previous", "_stacks")
+    __slots__ = ("_around", "_base", "_outer", "_pinned", "_previous", "_stacks")
 
     def __init__(self, outer: NameStack = empty_name_stack, transform: str = "") -> None:
         stack = _names.name_stack
@@ -134,7 +155,8 @@ class replaying:
         self._pinned: dict[int, tuple[SourceInfo, SourceInfo]] = {}
 
     def __enter__(self) -> replaying:
-        self._previous = _state.traceback, _names.name_stack, _state.source
+        self._previous = around, _, pinned = _state.traceback, _names.name_stack, _state.source
+        self._around = around if pinned is None else pinned.traceback
         return self
 
     def pin(self, source: SourceInfo) -> None:
@@ -142,7 +164,7 @@ class replaying:
         known = self._pinned.get(id(source))
         if known is None:
             self._set_source(source)
-            here = SourceInfo(_state.traceback, _names.name_stack)
+            here = SourceInfo(source.traceback or _known(self._around), _names.name_stack)
             known = self._pinned[id(source)] = source, here
         _state.source = known[1]
 
@@ -153,7 +175,8 @@ class replaying:
         if known is None:  # keeps `stack` alive, so that its id stays its own
             known = self._stacks[id(stack)] = stack, self._base + stack.inside(self._outer)
         _names.name_stack = known[1]
-        state.traceback = source.traceback
+        traceback = source.traceback
+        state.traceback = self._around if traceback is None else traceback
         state.source = None
 
     source = property(None, _set_source)
@@ -162,8 +185,12 @@ class replaying:
                  tb: TracebackType | None) -> None:
         if isinstance(exc, Exception):
             pinned = _state.source
-            note_origin(exc, _state.traceback if pinned is None else pinned.traceback)
+            note_origin(exc, _known(_state.traceback) if pinned is None else pinned.traceback)
         _state.traceback, _names.name_stack, _state.source = self._previous
+
+
+def _known(traceback: Traceback | None) -> Traceback | None:
+    return None if traceback is NOWHERE else traceback
 
 
 def note_origin(exc: Exception, traceback: Traceback | None) -> None:

@@ -23,7 +23,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxpr
 from pyjx.core.name_stack import NameStack
 from pyjx.core.options import Inline
 from pyjx.core.primitive import Unrolled
-from pyjx.core.source_info import SourceInfo, note_origin
+from pyjx.core.source_info import SourceInfo, note_origin, nowhere
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.calls import call_eqn
 from pyjx.engine.discharge import pure
@@ -47,7 +47,8 @@ def traced(fun: Callable[..., Any], avals: Sequence[Any], params: Mapping[str, A
         return out if multiple_results else [out]
 
     def program_of() -> ClosedJaxpr:
-        closed = trace_to_jaxpr(flat, avals)
+        with nowhere():
+            closed = trace_to_jaxpr(flat, avals)
         # What is decomposed is compiled, which takes arrays alone.
         return pure(on_parts(closed)).jaxpr if is_replaced(closed.effects) else closed
 
@@ -197,7 +198,8 @@ def _program_of(eqn: JaxprEqn, platform: str, repeated: int) -> ClosedJaxpr | No
     """What an operation without a rule is made of, decomposed; None if nobody has said."""
     stands_for = eqn.primitive.holder.stands_for
     try:
-        program = decomposition_of(eqn) if stands_for is None else stands_for(eqn.params)
+        with nowhere():
+            program = decomposition_of(eqn) if stands_for is None else stands_for(eqn.params)
     except Exception as error:
         note_origin(error, eqn.source_info.traceback)
         raise
@@ -217,11 +219,9 @@ def put_in_place(eqn: JaxprEqn, program: Jaxpr, eqns: list[JaxprEqn], values: di
                       eqn.source_info.name_stack.extend(eqn.primitive.name))
     for e in program.eqns:
         outvars = [results.get(v) or Var(v.aval) for v in e.outvars]
-        info = e.source_info
-        if names is None:
-            info = here
-        elif names:
-            info = SourceInfo(info.traceback, names + info.name_stack)
+        info = here if names is None else e.source_info
+        if names is not None and (names or info.traceback is None):
+            info = SourceInfo(info.traceback or here.traceback, names + info.name_stack)
         eqns.append(JaxprEqn(
             e.primitive, [v if type(v) is Literal else env[v] for v in e.invars], outvars,
             e.params, e.effects, info,

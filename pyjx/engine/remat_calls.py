@@ -67,7 +67,7 @@ def _named(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 _NAME = NameStack().extend("checkpoint")
-_BARRIER = SourceInfo(None, NameStack().extend("remat2"))
+_BARRIER = NameStack().extend("remat2")
 
 
 @derived_structure
@@ -76,8 +76,9 @@ def _behind_barrier(closed: ClosedJaxpr, flags: Flags) -> ClosedJaxpr:
     that what is computed here has been computed in the forward pass."""
     jaxpr = closed.jaxpr
     given = [Var(v.aval) if flag else v for v, flag in zip(jaxpr.invars, flags, strict=True)]
-    barrier = JaxprEqn(optimization_barrier_p, selected(given, flags),
-                       selected(jaxpr.invars, flags), {}, frozenset(), _BARRIER)
+    first = jaxpr.eqns[0].source_info.traceback if jaxpr.eqns else None
+    barrier = JaxprEqn(optimization_barrier_p, selected(given, flags), selected(
+        jaxpr.invars, flags), {}, frozenset(), SourceInfo(first, _BARRIER))
     return ClosedJaxpr(jaxpr.replace(invars=given, eqns=[barrier, *jaxpr.eqns]), closed.consts)
 
 

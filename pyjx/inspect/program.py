@@ -18,7 +18,7 @@ from typing import Any
 from lowering.program import has_symbols
 from pyjx import configuration, jaxlib_api
 from pyjx.core.evaluation import all_eqns
-from pyjx.core.frames import shown_path, user_frame
+from pyjx.core.frames import Frame, shown_path, user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, subjaxprs
 from pyjx.core.records import of_field
 from pyjx.inspect import figures
@@ -689,10 +689,11 @@ def _typed(names: Any, avals: Any, other: str) -> list[dict[str, Any]]:
              "dtype": str(getattr(a, "dtype", ""))} for n, a in zip(names, avals, strict=True)]
 
 
-def _equations(closed: Any, depth: int) -> list[dict[str, Any]]:
+def _equations(closed: Any, depth: int, around: Frame | None = None) -> list[dict[str, Any]]:
+    """`around` is the place of the operation that holds the program."""
     rows = []
     for eqn in closed.eqns:
-        frame = user_frame(eqn.source_info.traceback)
+        frame = user_frame(eqn.source_info.traceback) or around
         cost = cost_of(eqn)
         rows.append({
             "depth": depth, "primitive": eqn.primitive.name,
@@ -702,7 +703,7 @@ def _equations(closed: Any, depth: int) -> list[dict[str, Any]]:
                 "function": frame.function_name},
             "flops": cost.flops, "transcendentals": cost.transcendentals, "bytes": cost.bytes})
         for inner in subjaxprs(eqn):
-            rows += _equations(inner, depth + 1)
+            rows += _equations(inner, depth + 1, frame)
     return rows
 
 

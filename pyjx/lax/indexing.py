@@ -602,7 +602,7 @@ def scatter_primitive(name: str, function: str, *, moves: bool = False, **rules:
         shape_rule=_scatter_shape(function),
         sharding_rule=_scatter_sharding,
         arithmetic=None if moves else lambda eqn: (n_elements(eqn.invars[2]), 0.0), asked=True,
-        holder=Holding(on_elements=_applied) if moves else nothing_held,
+        holder=Holding(counted_by=_applied) if moves else nothing_held,
         unrolled=Unrolled(_are_few, partial(_one_by_one, name)),
         **rules))
     return p.define(batch=_scatter_batch(p))

@@ -434,7 +434,7 @@ def _reduce_sharding(outs: Any, *xs: ShapedArray, dimensions: tuple[int, ...], *
 
 reduce_p = register(Primitive(
     "reduce", compiled=AS_PROGRAMS, shape_rule=_reduce_shape, sharding_rule=_reduce_sharding,
-    holder=Holding(on_elements=lambda eqn: [(eqn.params["jaxpr"], joined(eqn))]), jvp=_reduce_jvp,
+    holder=Holding(counted_by=lambda eqn: [(eqn.params["jaxpr"], joined(eqn))]), jvp=_reduce_jvp,
     batch=_reduce_batch, multiple_results=True, asked=True))
 
 

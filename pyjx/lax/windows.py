@@ -386,7 +386,7 @@ def _select_and_scatter_batch(operands: Values, dims: Dims, **params: Any
 select_and_scatter_p = register(Primitive(
     "select_and_scatter", shape_rule=_select_and_scatter_shape, jvp=_select_and_scatter_jvp,
     batch=_select_and_scatter_batch, asked=True,
-    holder=Holding(on_elements=lambda eqn: [
+    holder=Holding(counted_by=lambda eqn: [
         (eqn.params["select_jaxpr"], combined(size(eqn.invars[1]), eqn)),
         (eqn.params["scatter_jaxpr"], size(eqn.invars[1]))]),
     sharding_rule=lambda out, x, source, init, **_: _places_sharding(out, x, source)))
@@ -465,7 +465,7 @@ def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,
 
 reduce_window_p = register(Primitive(
     "reduce_window", compiled=AS_PROGRAMS, shape_rule=_reduce_window_shape,
-    holder=Holding(on_elements=lambda eqn: [(eqn.params["jaxpr"], joined(eqn))]),
+    holder=Holding(counted_by=lambda eqn: [(eqn.params["jaxpr"], joined(eqn))]),
     jvp=_reduce_window_jvp, batch=_reduce_window_batch, multiple_results=True, asked=True,
     sharding_rule=_windows_sharding))
 

@@ -54,7 +54,7 @@ class Costs:
 
     def __init__(self, closed: ClosedJaxpr, xla: Callable[[], Mapping[str, float] | None]) -> None:
         counted = _Counted()
-        counted.program(closed, 1)
+        counted.program(closed, 1, "?")
         self._xla = xla
         self.by_operation = _sorted(counted.operations)
         self.by_line = _sorted(counted.lines)
@@ -107,31 +107,36 @@ class _Counted:
         self.unknown |= other.unknown
         self.exact &= other.exact
 
-    def program(self, closed: Any, times: int) -> None:
+    def program(self, closed: Any, times: int, line: str) -> None:
+        """Add a program that runs so often, where `line` is that of the operation around."""
         for eqn in closed.eqns:
             primitive, params = eqn.primitive, eqn.params
             if holds_jaxprs(eqn) and (inner := program_of(primitive, params)) is not None:
-                self.program(inner, times)
+                self.program(inner, times, _line(eqn, line))
             elif primitive.holder.held is not None:
-                self.held(primitive.holder, params, times)
+                self.held(primitive.holder, params, times, _line(eqn, line))
             else:
-                self.operation(eqn, times)
+                self.operation(eqn, times, _line(eqn, line))
 
-    def held(self, holder: Any, params: dict[str, Any], times: int) -> None:
+    def held(self, holder: Any, params: dict[str, Any], times: int, line: str) -> None:
         """Add what programs do that are held: of several, that with the most operations; what runs
         nobody knows how often, once."""
         programs, runs = holder.held(params).programs, holder.times(params)
         self.exact &= runs is not None and len(programs) == 1
         for condition in holder.conditions(params):
-            self.program(condition, times)
-        counted = [_counted(p, times * (1 if runs is None else runs)) for p in programs]
+            self.program(condition, times, line)
+        counted = [_counted(p, times * (1 if runs is None else runs), line) for p in programs]
         self.add(max(counted, key=_Counted.flops))
 
-    def operation(self, eqn: JaxprEqn, times: int) -> None:
+    def operation(self, eqn: JaxprEqn, times: int, line: str) -> None:
         one = _cost(eqn, self.unknown)
         cost = [times, *[times * x for x in one]]
         _add(self.operations, eqn.primitive.name, cost)
-        _add(self.lines, user_line(eqn.source_info.traceback) or "?", cost)
+        _add(self.lines, line, cost)
+
+
+def _line(eqn: JaxprEqn, around: str) -> str:
+    return user_line(eqn.source_info.traceback) or around
 
 
 def _cost(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float, float]:
@@ -151,9 +156,9 @@ def cost_of(eqn: JaxprEqn) -> Cost:
     return Cost(eqn.primitive.name, 1, *_cost(eqn, set()))
 
 
-def _counted(closed: ClosedJaxpr, times: int) -> _Counted:
+def _counted(closed: ClosedJaxpr, times: int, line: str = "?") -> _Counted:
     counted = _Counted()
-    counted.program(closed, times)
+    counted.program(closed, times, line)
     return counted
 
 
@@ -171,8 +176,8 @@ def _sorted(costs: dict[str, list[float]]) -> tuple[Cost, ...]:
 def arithmetic(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float]:
     """Arithmetic operations and transcendental ones of an equation."""
     primitive = eqn.primitive
-    if primitive.holder.on_elements is not None:
-        return _of_programs(primitive.holder.on_elements(eqn), unknown)
+    if primitive.holder.counted_by is not None:
+        return _of_programs(primitive.holder.counted_by(eqn), unknown)
     if primitive.moves or not eqn.outvars:
         return 0.0, 0.0
     rule = primitive.arithmetic

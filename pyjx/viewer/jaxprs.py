@@ -118,8 +118,8 @@ class _Writer(Printer):
         row = listing.add(
             _SPACE.sub(" ", self.eqn(eqn, 0, used)), depth, operation=kind,
             shape=" ".join([v.aval.str_short(short_dtypes=True) for v in eqn.outvars]),
-            name=scope.inside(eqn, label).name, place=self._places.of(info.traceback),
-            size=int(size), traffic=moved,
+            name=scope.inside(eqn, label).name, size=int(size), traffic=moved,
+            place=self._places.of(info.traceback or scope.traceback),
             operands=list(dict.fromkeys(
                 [rows[v] for v in eqn.invars if isinstance(v, Var) and v in rows])))
         rows.update(dict.fromkeys(eqn.outvars, row))
@@ -142,7 +142,7 @@ class _Writer(Printer):
         if jaxpr in self.names.shared_jaxprs:
             self._calls.setdefault(row, []).append(jaxpr)
             if jaxpr not in self._heads:
-                self._waiting.setdefault(jaxpr, scope)
+                self._waiting.setdefault(jaxpr, scope._replace(traceback=None))
             return
         head = self.listing.add(f"{key} = {self._opening(jaxpr)}", depth + 1, NOTE)
         self._body(jaxpr, head, depth + 2, scope)
@@ -179,12 +179,10 @@ def _jaxprs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
 def _inner_scope(scope: Scope, eqn: JaxprEqn, key: str) -> Scope:
     """The scope of a jaxpr in an equation, as the lowering names it."""
     name = eqn.primitive.name
-    if name == "jit":
-        return Scope("")
-    if name == "cond":
-        return scope.inside(eqn, f"cond/branch_{key[len('branches['):-1]}_fun")
-    part = _SCOPES.get(name) or _SCOPES.get(key)
-    return scope.inside(eqn, part) if part else scope
+    part = f"cond/branch_{key[len('branches['):-1]}_fun" if name == "cond" else \
+        _SCOPES.get(name) or _SCOPES.get(key)
+    inside = Scope("") if name == "jit" else scope.inside(eqn, part) if part else scope
+    return inside._replace(traceback=eqn.source_info.traceback or scope.traceback)
 
 
 def _is_static(eqn: JaxprEqn) -> bool:

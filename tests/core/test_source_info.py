@@ -51,6 +51,27 @@ def test_replaying_sets_the_source_and_restores_the_thread():
 
 
 @pytest.mark.parametrize("pinned", [False, True])
+def test_what_has_no_place_gets_that_of_the_operation_around(pinned):
+    made = source_info.current()
+    with source_info.nowhere():
+        nameless = source_info.current()
+        with source_info.replaying() as replay:
+            replay.source = made
+            assert source_info.current().traceback is made.traceback
+            (replay.pin if pinned else lambda info: setattr(replay, "source", info))(nameless)
+            assert source_info.current().traceback is None
+    assert nameless.traceback is None
+    with source_info.replaying() as outer:
+        (outer.pin if pinned else lambda info: setattr(outer, "source", info))(made)
+        with source_info.replaying() as replay:
+            replay.source = nameless
+            assert source_info.current().traceback is made.traceback
+            replay.pin(nameless)
+            assert source_info.current().traceback is made.traceback
+    assert frames.user_frame(source_info.current().traceback) is not None
+
+
+@pytest.mark.parametrize("pinned", [False, True])
 def test_an_error_while_replaying_notes_the_origin_of_the_equation_once(pinned):
     first, info = source_info.current(), source_info.current()
     line = here() - 1

@@ -7,7 +7,8 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import configuration, jaxlib_api
+from pyjx import configuration, jaxlib_api, lax
+from pyjx.experimental import pallas as pl
 from pyjx.runtime.lower import lower_closed
 
 v = np.arange(4, dtype=np.float32)
@@ -19,6 +20,26 @@ def program_of(f, *args):
 
 def layer(a):
     return jnp.sin(a) * 2
+
+
+def double(x_ref, out_ref):
+    out_ref[...] = x_ref[...] * 2.0
+
+
+@pytest.mark.parametrize(("f", "shape"), [
+    (lambda x: pl.pallas_call(double, x, grid=4, interpret=True)(x), (8,)),
+    (lambda x: lax.linalg.cholesky_update(x, x[0]), (3, 3)),
+    (jax.grad(lambda x: jnp.sum(lax.linalg.lu(x)[0])), (5, 5))])
+def test_programs_that_stand_for_operations_have_no_place_of_who_asks(f, shape):
+    traced = jax.jit(f).trace(jax.ShapeDtypeStruct(shape, "float32"))
+
+    def asked():
+        return traced.cost(), traced.lower().as_text(debug_info=True)
+
+    costs, text = asked()
+    assert "asked" not in text
+    line = f"{__file__}:{asked.__code__.co_firstlineno + 1}"
+    assert not {line, "?"} & {row.name for row in costs.by_line}
 
 
 def test_names_and_frames():

@@ -1,11 +1,15 @@
 """`Traced.cost()`: what a program costs, counted on its jaxpr, beside XLA's figures."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export, jaxlib_api, lax
+from pyjx.experimental import pallas as pl
+from pyjx.experimental.custom_partitioning import custom_partitioning
 from pyjx.experimental.roofline import roofline
 from pyjx.runtime.costs import cost_of
 
@@ -163,6 +167,40 @@ def test_lines_of_the_user():
     line = f.__code__.co_firstlineno
     assert first.name == f"{__file__}:{line + 1}" and second.name == f"{__file__}:{line + 2}"
     assert first.flops == 54 and second.transcendentals == 9
+
+
+def double(x_ref, out_ref):
+    out_ref[...] = x_ref[...] * 2.0
+
+
+def kernel(x, interpret=True):
+    rows = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    return pl.pallas_call(double, out_shape=x, interpret=interpret, grid=4, in_specs=[rows],
+                          out_specs=rows)(x)
+
+
+@custom_partitioning
+def partitioned(x):
+    return jnp.sin(x) * 2 + 1
+
+
+partitioned.def_partition(partition=lambda *args: None, sharding_rule="i -> i",
+                          infer_sharding_from_operands=lambda *args: None)
+
+
+@pytest.mark.parametrize(("f", "x", "lines"), [
+    (kernel, np.ones((32, 128), "f4"), [(double, 1), (kernel, 2)]),
+    (jax.vmap(kernel), np.ones((2, 32, 128), "f4"), [(double, 1), (kernel, 2)]),
+    (partial(kernel, interpret=False), np.ones((32, 128), "f4"), [(kernel, 2)])])
+def test_what_is_made_late_has_the_line_of_the_operation(f, x, lines):
+    traced = jax.jit(f).trace(x)
+    where = {f"{__file__}:{g.__code__.co_firstlineno + n}" for g, n in lines}
+    assert {c.name for c in traced.cost().by_line} == where
+
+
+def test_partitioned_functions_count():
+    found = rows(lambda x: partitioned(x) + 1, LINE)["custom_partitioning"]
+    assert (found.flops, found.transcendentals) == (200, 100)
 
 
 def test_foreign_code_is_named():
