@@ -397,7 +397,7 @@ def test_what_inner_functions_and_python_refuse_is_told_of_the_argument(
     (lambda: jax.jit(lambda x: V[int(x[0, 0])])(X), "show it by jax.debug.print, or return it. If"),
     (lambda: jax.jit(lambda x: x.item())(1.0), "\nLeave it out, or convert what the traced fun"),
     (lambda: jnp.add(X, X, out=X), "arrays do not change: x = jnp.add(...) names the new one"),
-    (lambda: jnp.asarray(X) + {"a": 1}, "; jax.tree.map(f, a, b) computes with each leaf of trees"),
+    (lambda: jnp.asarray(X) + {"a": 1}, "; jax.tree.map(lambda y: x + y, y) computes with ea"),
     (lambda: jnp.divide(x1=X, x2=X), "'x1'. The arguments are x, y."),
     (lambda: jnp.maximum(X, axis=0), "The arguments are x, y, out, where."),
     (lambda: jax.jit(jnp.sum, out_shardings=(None, None))(X), "    <class 'jax.Array'>."),

@@ -620,7 +620,8 @@ def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) 
     method = method_called(last.tb_frame, last.tb_lasti)
     if {"size": "int", "shape": "tuple"}.get(method) == found[1] and misspelt.is_ours(last):
         return f"{found.string}. Without brackets it is the value: x.{method}.{axis}"
-    return found.string + hint(f"pyjx.{found[1]}", "__call__") if misspelt.is_ours(last) else None
+    kind = "ArrayImpl" if found[1].endswith("Tracer") else found[1]
+    return found.string + hint(f"pyjx.{kind}", "__call__") if misspelt.is_ours(last) else None
 
 
 def _as_context(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -653,7 +654,8 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
                                                   str | None]]] = [
     (TypeError, re.compile(f"{_ARITY.pattern}|{misspelt.UNEXPECTED.pattern}"),
      lambda exc, found, last: f"{found.string}. It is called as policy(prim, *avals, **params)."
-     if "policy" in (*last.tb_frame.f_code.co_varnames, *last.tb_frame.f_code.co_names) else None),
+     if str(last.tb_frame.f_globals.get("__name__")).startswith("pyjx.engine.") and callee(
+         last.tb_frame, last.tb_lasti)[0][-1:] == ["policy"] else None),
     (TypeError, misspelt.UNEXPECTED, misspelt.as_meant), (TypeError, _ARITY, _as_called),
     (TypeError, _SURPLUS, _as_surplus),
     (ValueError, re.compile("^The to_iterable(_with_keys)? function for a custom PyTree node"),
@@ -694,8 +696,9 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
      "argument it comes from as static (static_argnums or static_argnames of jit)."),
     (ValueError, re.compile("^assignment destination is read-only$"), lambda exc, found, last:
      f"{found.string}. What np.asarray gives of an array of JAX is; np.array(x) is a copy."),
-    (TypeError, re.compile("^Object of type ArrayImpl is not JSON serializable$"),
-     lambda exc, found, last: f"{found.string}. Give x.tolist(), of a number its value."),
+    (TypeError, re.compile(r"^Object of type (?:ArrayImpl|(\w+Tracer)) is not JSON serializable$"),
+     lambda exc, found, last: f"{found.string}. " + (
+        cures.OF_FILES if found[1] else "Give x.tolist(), of a number its value.")),
     ((RuntimeError, ValueError), re.compile(
         r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
     (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),

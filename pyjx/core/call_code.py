@@ -174,7 +174,9 @@ def call_in(frame: FrameType, at: int) -> Call | None:
         body: Any = fun
         if isinstance(fun, type):
             body = vars(fun).get("__init__") or fun.__new__
-        return Call(name, code, body.__annotations__, parameters, *_given_to(parameters, frame, at),
+        return Call(name, code, body.__annotations__, parameters,
+                    *_given_to(parameters, frame, at, isinstance(fun, FunctionType) and (
+                        "." not in name)),
                     other_name=getattr(fun, "other_name", ""))
     owner, _, inner = code.co_qualname.partition(".<locals>.")
     maker, owner = frame.f_globals.get(owner), owner.removeprefix("_")
@@ -233,19 +235,29 @@ def _class_of(frame: FrameType) -> Any:
     if frame.f_code.co_name in ("__init__", "__new__"):
         made = frame.f_locals.get(frame.f_code.co_varnames[0])
         made = made if isinstance(made, type) else type(made)
-    return made if made.__module__.startswith("pyjx.") else None
+    return made if is_below(made) else None
 
 
-def _given_to(parameters: Mapping[str, Parameter], frame: FrameType, at: int
-              ) -> tuple[dict[str, Any], bool]:
-    """What a function was called with, and whether that is all: what is read where the user calls
-    it, else what its frame still tells, without what is the default. `UNKNOWN` stands for what its
-    body has stored to since."""
+def _object_of(frame: FrameType, at: int) -> list[Any]:
+    """The object whose method a frame calls at an offset; nothing where it calls a function."""
+    _, value = value_called(frame, at)
+    if not method_called(frame, at) or (callable(value) and not hasattr(value, "__self__")):
+        return []
+    return [getattr(value, "__self__", UNKNOWN)]
+
+
+def _given_to(parameters: Mapping[str, Parameter], frame: FrameType, at: int,
+              of_method: bool = False) -> tuple[dict[str, Any], bool]:
+    """What a function, which is also a method of arrays if `of_method`, was called with, and
+    whether that is all: what is read where the user calls it, else what its frame still tells,
+    without what is the default. `UNKNOWN` stands for what its body has stored to since."""
     known, changed = frame.f_locals, _changed_names(frame.f_code, at)
-    read = None if frame.f_back is None else arguments_at(frame.f_back, frame.f_back.f_lasti)
-    if read is not None:
+    caller = frame.f_back
+    read = None if caller is None else arguments_at(caller, caller.f_lasti)
+    if caller is not None and read is not None:
+        first = _object_of(caller, caller.f_lasti) if of_method else []
         try:
-            given = Signature([*parameters.values()]).bind(*read[0], **read[1]).arguments
+            given = Signature([*parameters.values()]).bind(*first, *read[0], **read[1]).arguments
         except TypeError:  # what calls it is another function
             given = {}
         if given and all([p in changed or _may_be(x, known.get(p)) for p, x in given.items()]):
@@ -369,7 +381,7 @@ def only_raises(tb: TracebackType) -> bool:
 def _value(taken: list[Instruction], frame: FrameType) -> Any:
     """What instructions give: a constant, a variable, a list or tuple, and of these attributes
     that need no call, and what dictionaries have at constant keys; `UNKNOWN` of all else."""
-    value, last = _loaded(taken[0], frame), taken[-1]
+    last = taken[-1]
     if last.opname in ("BUILD_LIST", "BUILD_TUPLE") and last.arg:
         values = _on_stack(last.arg, taken[:-1], frame) or [UNKNOWN]
         made = list if last.opname == "BUILD_LIST" else tuple
@@ -377,17 +389,32 @@ def _value(taken: list[Instruction], frame: FrameType) -> Any:
     if taken[0].opname == "BUILD_LIST" and [i.opname for i in taken[1:]] == [
             "LOAD_CONST", "LIST_EXTEND"]:
         return list(taken[1].argval)
-    key: Any = None
+    return [*_values(taken, frame)][-1]
+
+
+def _values(taken: Sequence[Instruction], frame: FrameType) -> Iterator[Any]:
+    """What an expression is, instruction by instruction: a constant or a variable, and of these
+    attributes that need no call and elements; from where anything else is done, `UNKNOWN`."""
+    stack = [_loaded(taken[0], frame)]
+    yield stack[0]
     for i in taken[1:]:
-        if i.opname == "LOAD_ATTR":
-            value = attribute(value, i.argval)
-        elif type(value) is not dict or i.opname not in ("LOAD_CONST", "BINARY_SUBSCR"):
-            value = UNKNOWN
-        elif i.opname == "LOAD_CONST":
-            key = i.argval
+        if i.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            stack[-1] = attribute(stack[-1], i.argval)
+        elif i.opname == "BINARY_SUBSCR" and len(stack) > 1:
+            key = stack.pop()
+            stack[-1] = _element(stack[-1], key)
+        elif i.opname.startswith("LOAD_"):
+            stack.append(_loaded(i, frame))
         else:
-            value = value.get(key, UNKNOWN)
-    return value
+            stack = [UNKNOWN]
+        yield stack[0] if len(stack) == 1 else UNKNOWN
+
+
+def _element(value: Any, key: Any) -> Any:
+    if type(value) is dict and type(key) in (str, int):
+        return value.get(key, UNKNOWN)
+    indexed = type(value) in (list, tuple) and type(key) is int and -len(value) <= key < len(value)
+    return value[key] if indexed else UNKNOWN
 
 
 # What attributes are found by, where that calls nothing of the user's.
@@ -398,7 +425,7 @@ _BINDING = (FunctionType, classmethod, staticmethod, MemberDescriptorType, GetSe
 def attribute(value: Any, name: str) -> Any:
     """An attribute that needs no call of the user's, as his properties may do anything; `UNKNOWN`
     where there is no such one."""
-    if type(value) is ModuleType or _is_below(type(value)):
+    if type(value) is ModuleType or is_below(type(value)):
         return getattr(value, name, UNKNOWN)
     found = getattr_static(value, name, UNKNOWN)
     if not hasattr(type(found), "__get__"):
@@ -409,12 +436,15 @@ def attribute(value: Any, name: str) -> Any:
         owner, obj = type(value), value
     else:  # of the object's own dictionary
         return found
-    return found.__get__(obj, owner) if isinstance(found, _BINDING) or _is_below(type(found)) else (
+    return found.__get__(obj, owner) if isinstance(found, _BINDING) or is_below(type(found)) else (
         UNKNOWN)
 
 
-def _is_below(kind: type) -> bool:
-    return kind.__module__.startswith(("jaxlib.", "pyjx."))
+PACKAGES = ("jax", "jaxlib", "pyjx")  # what this one's classes are of: under the alias jax
+
+
+def is_below(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in PACKAGES
 
 
 def _loaded(i: Instruction, frame: FrameType) -> Any:
@@ -461,8 +491,9 @@ def written(frame: FrameType, parameters: Mapping[str, Parameter]) -> dict[str, 
     call: Any = ast.parse(text, mode="eval").body
     if any([isinstance(x, ast.Starred) for x in call.args]):
         return {}
+    first = [call.func.value] * bool(_object_of(caller, caller.f_lasti))
     given = Signature([*parameters.values()]).bind(
-        *call.args, **{k.arg: k.value for k in call.keywords}).arguments
+        *first, *call.args, **{k.arg: k.value for k in call.keywords}).arguments
     return {p: text for p, x in given.items()
             if isinstance(x, ast.expr) and len(text := ast.unparse(x)) <= _MOST_WRITTEN}
 
@@ -500,6 +531,33 @@ def callee(frame: FrameType, at: int) -> tuple[list[str], Any]:
     return names, next((scope[names[0]] for scope in scopes if names[0] in scope), None)
 
 
+def values_before(frame: FrameType, at: int) -> Iterator[Any]:
+    """The values by which an expression comes to what it calls at an offset, from its first name
+    on, as far as they are known."""
+    starts = _starts(frame.f_code)
+    every = _instructions(frame.f_code)
+    begun = [i.offset for i in every if starts[i.offset // 2] == starts[at // 2]
+             and i.opname.startswith("LOAD_")]
+    taken = [i for i in every if begun and begun[0] <= i.offset < at and i.opname != "PUSH_NULL"]
+    return (x for x in (_values(taken, frame) if taken else ()) if x is not UNKNOWN)
+
+
+def values_in(tb: TracebackType) -> Iterator[Any]:
+    """What the names stand for, with their attributes, in the statement's part that failed."""
+    code, places = tb.tb_frame.f_code, list[Any](tb.tb_frame.f_code.co_positions())
+    first, last, *_ = places[tb.tb_lasti // 2]
+    run: list[Instruction] = []
+    for i in _instructions(code):
+        line = places[i.offset // 2][0]
+        if i.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
+            if run:
+                yield [*_values(run, tb.tb_frame)][-1]
+            run = []
+        if i.opname.startswith("LOAD_") and None not in (line, first, last) and (
+                first <= line <= last):
+            run.append(i)
+
+
 def value_called(frame: FrameType, at: int) -> tuple[str, Any]:
     """What a frame calls at an offset, as it is written there, and its value; nothing of what
     another call gave."""
@@ -516,8 +574,9 @@ def value_called(frame: FrameType, at: int) -> tuple[str, Any]:
 
 def method_called(frame: FrameType, at: int) -> str:
     """The name of the attribute that a frame calls at an offset, of whichever value."""
-    starts = _starts(frame.f_code)
-    found = [i for i in _instructions(frame.f_code) if i.offset < at and starts[i.offset // 2] == (
+    starts, every = _starts(frame.f_code), _instructions(frame.f_code)
+    call = max([i.offset for i in every if i.offset <= at])  # a frame that has called is behind it
+    found = [i for i in every if i.offset < call and starts[i.offset // 2] == (
         starts[at // 2]) and i.opname in ("LOAD_ATTR", "LOAD_METHOD", *CALLS)]
     return str(found[-1].argval) if found and found[-1].opname not in CALLS else ""
 

@@ -100,8 +100,8 @@ def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
         return _Cure(said.cure) if called is int and within else _NOTHING
     if called is range:
         return _Cure("To loop a traced number of times use lax.fori_loop or lax.while_loop.")
-    if name.rpartition(".")[2] in _OF_FILES:
-        return _Cure("Save what the traced function returns.")
+    if name.rpartition(".")[2] in _FILES:
+        return _Cure(OF_FILES)
     if other := _in_place_of(name, called, frame, at, said.origin):
         return _Cure(other)
     if said.known:
@@ -189,7 +189,8 @@ def are_alike(xs: Sequence[Any]) -> bool:
 
 
 _PYTHONS = "Python's `{}` asks for the value: use {}."
-_OF_FILES = ("dump", "dumps", "save", "savetxt", "savez", "savez_compressed", "tofile")
+OF_FILES = "Save what the traced function returns."
+_FILES = ("dump", "dumps", "save", "savetxt", "savez", "savez_compressed", "tofile")
 
 
 def _of_package(tb: TracebackType) -> str | None:

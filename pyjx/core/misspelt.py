@@ -6,7 +6,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from itertools import islice
@@ -15,7 +15,15 @@ from types import FunctionType, ModuleType, TracebackType
 from typing import Any
 
 from pyjx.core import dtypes
-from pyjx.core.call_code import arguments_at, callee, value_called
+from pyjx.core.call_code import (
+    PACKAGES,
+    arguments_at,
+    callee,
+    is_below,
+    value_called,
+    values_before,
+    values_in,
+)
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.lazy import own_dictionary
 from pyjx.not_yet import hint
@@ -103,12 +111,12 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     called = value_called(last.tb_frame, last.tb_lasti)[1]
     if not is_ours(last):
         return None
-    if name == "__init__" and isinstance(called, type):
-        said = of_class(said, called)
     known: dict[str, bool] = {}  # whether it may be given by its name
     of_numpy = False
     for fun in islice(functions_named(owner, name, last), 3):
-        of_numpy |= fun.__module__.startswith("pyjx.numpy.")
+        if name == "__init__" and (made := _class_called(called, fun.__globals__.get(owner), last)):
+            said = of_class(said, made)
+        of_numpy |= fun.__globals__["__name__"].startswith("pyjx.numpy.")
         known.update({
             "*" * (p.kind is p.VAR_POSITIONAL) + p.name: p.kind in (
                 p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
@@ -119,7 +127,7 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     by_position = [*known][:len(at[0]) if at else 0]
     named = [p for p, by_name in known.items() if by_name and p not in by_position]
     others = [p for p in _OTHER_NAMES.get(given, "").split() if p in named]
-    close = others[:1] or difflib.get_close_matches(given, named, 1, 0.7) or [
+    close = others[:1] or _nearest(given, named, 0.7) or [
         p for p in named if p.startswith(f"{given}_")]
     if given == "out" and of_numpy:
         return f"{said}. No array is written to: take the result, as in x = {name}(...)."
@@ -127,6 +135,16 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
         return f"{said}. Did you mean '{close[0]}'?"
     shown = ", ".join([p for p in known if p[0] != "_"])
     return f"{said}. The arguments are {shown}." if known else None
+
+
+def _class_called(called: Any, base: Any, last: TracebackType) -> type | None:
+    """Of which class an object was to be made, where that has `__init__` of its base: what was
+    called, or what the expression names that was to make one later."""
+    called = called.func if isinstance(called, partial) else called
+    if isinstance(called, type) or not isinstance(base, type):
+        return called if isinstance(called, type) else None
+    named = [x for x in values_in(last) if isinstance(x, type) and issubclass(x, base)]
+    return named[0] if len(named) == 1 else None
 
 
 def of_class(text: str, called: type) -> str:
@@ -162,13 +180,15 @@ def is_ours(last: TracebackType) -> bool:
     """Whether a call that failed is one of this package's, or of what begins with its name."""
     if is_internal(last.tb_frame.f_code.co_filename):
         return True
-    value = callee(last.tb_frame, last.tb_lasti)[1]
-    if isinstance(value, partial):
-        value = value.func
-    elif value is partial or getattr(value, "__name__", "") == "functools":
-        return True  # what it is given is called at once
-    place = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
-    return str(place).partition(".")[0] in ("pyjx", "jax", "jaxlib")
+    for value in values_before(last.tb_frame, last.tb_lasti):
+        if isinstance(value, partial):
+            value = value.func
+        elif value is partial or getattr(value, "__name__", "") == "functools":
+            return True  # what it is given is called at once
+        place = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
+        if str(place).partition(".")[0] in PACKAGES:
+            return True
+    return False
 
 
 def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
@@ -184,14 +204,16 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
     if found.string[:1] != "'":
         return _of_module(exc, found.string)
     kind = type(exc.obj)
-    ours = any([c.__module__.startswith(("jaxlib.", "pyjx.")) for c in kind.__mro__])
+    ours = any(map(is_below, kind.__mro__))
     package = "pyjx.Array" if ours and hasattr(exc.obj, "aval") else f"jax.{kind.__name__}" * ours
     said = hint(package, exc.name) if package and exc.name else ""
-    if exc.name and not said and kind.__module__.startswith("pyjx."):
+    if hasattr(exc.obj, "_trace") and "Use numpy." in said:
+        said = ". It has no value while it is traced: let the function return it."
+    if exc.name and not said and is_below(kind) and not kind.__module__.startswith("jaxlib."):
         names = [name for name in dir(exc.obj) if name[0] != "_"]
         close = [name for name, others in _OTHER_METHODS.items() if name in names
                  and exc.name.strip("_") in others.split()]
-        close = close or difflib.get_close_matches(exc.name, names, 1, 0.7)
+        close = close or _nearest(exc.name, names, 0.7)
         said = f". Did you mean: '{close[0]}'?" if close else (
             f". It has {', '.join(names)}." if len(names) <= FEW else "")
     if not said:
@@ -209,21 +231,32 @@ def _of_module(exc: Any, text: str) -> str | None:
     module, name = found.groups() if found else ("", "")
     own = sys.modules.get(re.sub("^jax", "pyjx", module))  # under the alias, too
     known = getattr(own, "__all__", ())
-    words = sorted(name.split("_"))
-    close = [x for x in known if sorted(x.split("_")) == words] or (
-        difflib.get_close_matches(name, known, 1, 0.75)) or sorted(
-        [x for x in known if len(name) > 2 and x.startswith(name)], key=len)
+    lower = name.lower()
+    words = sorted(lower.split("_"))
+    close = [x for x in known if sorted(x.lower().split("_")) == words]
+    if found and not close and name != lower and (said := hint(module, lower)):
+        exc.name = ""
+        return f"{text}{said}"
+    close = close or _nearest(name, known, 0.75) or sorted(
+        [x for x in known if len(name) > 2 and x.lower().startswith(lower)], key=len)
     if not close:
         return None
     exc.name = ""
     return f"{text}. Did you mean '{close[0]}'?"
 
 
+def _nearest(word: str, known: Sequence[str], least: float) -> list[str]:
+    """The name that is most like a word, whatever is a capital in either; none where all differ by
+    more than `least` says."""
+    lower = {name.lower(): name for name in known}
+    return [lower[x] for x in difflib.get_close_matches(word.lower(), lower, 1, least)]
+
+
 FEW = 16  # names that are all told
 
 
 def as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    close = difflib.get_close_matches(found[1], [
+    close = _nearest(found[1], [
         d.name for d in dtypes.all_dtypes if dtypes.canonicalize_dtype(d) == d
-        and dtypes.itemsize_bits(d) >= 8], 1)
+        and dtypes.itemsize_bits(d) >= 8], 0.6)
     return f"{found.string}. Did you mean '{close[0]}'?" if close else None

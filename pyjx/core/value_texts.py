@@ -121,6 +121,15 @@ def array_cure(x: Any) -> str:
     return f"Make an array of it: {made}." if isinstance(made, str) else without_numbers(x)
 
 
+def is_like_array(x: Any) -> bool:
+    """Whether an array is made of a container as it is: of numbers, and of arrays of one shape.
+
+    >>> is_like_array([1, 2]), is_like_array([{"a": 1}])
+    (True, False)
+    """
+    return type(x) is set or (type(x) in (list, tuple) and len(_shapes(x) or "no") < 2)
+
+
 def _shapes(x: Any) -> set[tuple[int, ...]] | None:
     """The shapes of the first elements; None where one is no number, nor an array or a list of
     some of one shape."""

@@ -7,7 +7,9 @@ package are looked up when they are first used, and then stay as attributes of t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -17,8 +19,10 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, aval_makers, canonical_shape
+from pyjx.core.frames import is_internal
 from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.value_texts import in_short, is_like_array
 from pyjx.engine.axes import transpose
 from pyjx.guards import guard_methods
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
@@ -69,16 +73,40 @@ def _leave(name: str, x: Array, other: object, reflected: bool = False) -> Any:
     repeats = name in ("__mul__", "__rmul__")
     count = not x.aval.ndim and dtypes.issubdtype(x.aval.dtype, np.integer)
     text = type(other) is str and not (repeats and count) and name not in ("__eq__", "__ne__")
-    if type(other) in _CONTAINERS or text:
-        kinds = [type(x).__name__, type(other).__name__]
-        cure = ("; jax.tree.map(f, a, b) computes with each leaf of trees" if type(other) is dict
-                else "; make it an array with jnp.asarray" if type(other) in _CONTAINERS else
-                "; of a text float(text) is a number")
-        if repeats and count and type(other) in (list, tuple):
-            cure += "; to repeat it, use Python's int, as a static argument of jit is"
-        raise TypeError(f"unsupported operand type(s) for {_symbol(name)}: "
-                        f"{kinds[reflected]!r} and {kinds[not reflected]!r}{cure}")
-    return NotImplemented
+    if type(other) not in _CONTAINERS and not text:
+        return NotImplemented
+    kinds = [type(x).__name__, type(other).__name__]
+    said = (f"unsupported operand type(s) for {_symbol(name)}: "
+            f"{kinds[reflected]!r} and {kinds[not reflected]!r}")
+    if text and name == "__radd__":
+        said = f'can only concatenate str (not "{kinds[0]}") to str'
+    further = ("; to repeat it, use Python's int, as a static argument of jit is"
+               ) * (repeats and count and type(other) in (list, tuple))
+    sides = ("y", "x") if reflected else ("x", "y")
+    raise TypeError(f"{said}; {_leaving_cure(x, other, name, *sides)}{further}")
+
+
+def _leaving_cure(x: Array, other: Any, name: str, left: str, right: str) -> str:
+    """What serves in the place of an operator of an array `x` and a container or a text `y`."""
+    if type(other) is not str:
+        if not is_like_array(other):
+            done = f"divmod({left}, {right})" if "divmod" in name else (
+                f"{left} {_symbol(name)} {right}")
+            return f"jax.tree.map(lambda y: {done}, y) computes with each leaf of a tree"
+        return f"make it an array with jnp.asarray{'(list(y))' * (type(other) is set)}"
+    frame = sys._getframe(2)
+    while frame.f_back is not None and is_internal(frame.f_code.co_filename):
+        frame = frame.f_back
+    with suppress(ValueError):
+        float(other)
+        return "of a text float(text) is a number"
+    if frame.f_locals.get(other) is other or "add" not in name:
+        repeated = ": it is repeated by an integer, as int(x) is one" * (
+            "mul" in name and not isinstance(x, Tracer))
+        return (f"the text {in_short(other)} is no number{repeated}. Where a dictionary is "
+                "unpacked, or looped over, its keys come: d.values() are its values")
+    return ("a traced value has no text: jax.debug.print('{x}', x=x) shows it as the program runs"
+            if isinstance(x, Tracer) else "the text of a value is str(x), as in f'{x}'")
 
 
 def _body(name: str, function: _Body, reflected: bool) -> _Body:
@@ -204,7 +232,8 @@ class _OfReference:
 
     def __get__(self, tracer: Any, cls: type) -> Any:
         if tracer is None or type(tracer.aval) is not AbstractRef:
-            raise AttributeError(f"{cls.__name__!r} object has no attribute {self.name!r}")
+            raise AttributeError(f"{cls.__name__!r} object has no attribute {self.name!r}",
+                                 name=self.name, obj=tracer)
         return getattr(Ref, self.name).__get__(tracer)
 
 
