@@ -223,11 +223,16 @@ def _first(arguments: Sequence[str]) -> str:
 def _lines() -> list[Section]:
     """Of the programs that users' functions were traced to, but for those within others."""
     lines: dict[str, Any] = {}
+    left_out: set[str] = set()
+    devices = 1
     values: set[tuple[float, str, str, str, str]] = set()
     for name, closed in [(h.name, closed) for h in ledger.histories() for e in h.entries
                          if not e.within and (closed := e.program()) is not None]:
         places = Places()
         listing = jaxpr_listing(closed, places)
+        devices = max(devices, listing.devices)
+        if listing.unsized:
+            left_out.add(name)
         spent = ranking.costs(listing)
         where = ["?" if at is None else f"{shown_path(at[0])}:{at[1]}"
                  for at in places.own_lines(listing)]
@@ -245,7 +250,7 @@ def _lines() -> list[Section]:
     largest = sorted(values, key=lambda row: (-row[0], row))[:_ROWS]
     return [
         Section("Lines", "one run of each program, by arithmetic and traffic, the dearest first; "
-                "XLA fuses operations, so these are bounds.",
+                f"XLA fuses operations, so these are bounds.{_of_what(devices, left_out)}",
                 ("line", "share", "operations", "bytes", "", "source"),
                 tuple([(line, Share(sums[0] / whole), *map(Count, sums[1:]),
                         "#" * round(40 * sums[0] / whole), _source(line))
@@ -253,6 +258,13 @@ def _lines() -> list[Section]:
         Section("Largest arrays", "values that programs compute, whether or not they are ever in "
                 "memory.", ("array", "size", "operation", "function", "line"),
                 tuple([(text, Size(n), *rest) for n, text, *rest in largest]))]
+
+
+def _of_what(devices: int, left_out: set[str]) -> str:
+    one = f" What shard_map runs counts on one of {devices} devices." if devices > 1 else ""
+    none = f" Of {', '.join(sorted(left_out))} nothing is known, as sizes are symbols." \
+        if left_out else ""
+    return one + none
 
 
 def _source(line: str) -> str:

@@ -27,7 +27,7 @@ from pyjx.inspect.figures import PassTime, watched
 from pyjx.inspect.platforms import Platform, UnavailableError, platform, stablehlo_versions
 from pyjx.lazy import deferred
 from pyjx.runtime import compile as compiler
-from pyjx.runtime.costs import Cost, Costs, cost_of
+from pyjx.runtime.costs import Cost, Costs, cost_of, unsized
 from pyjx.runtime.jit import jit, spec_of
 from pyjx.runtime.memory import Memory, memory_of
 from pyjx.runtime.stages import Compiled, Lowered, Traced
@@ -193,8 +193,13 @@ class Program:
 
     @property
     def cost(self) -> Costs:
-        """What it costs, by operation and by source line: an estimate from the jaxpr."""
-        return Costs(self.jaxpr, lambda: self.xla_cost)
+        """What it costs, by operation and by source line: an estimate from the jaxpr.
+
+        Raises:
+          UnsupportedError: sizes are symbols.
+        """
+        self.check_static()
+        return Costs(self.jaxpr, lambda: self.xla_cost, self.n_devices)
 
     # -- forms that all have
 
@@ -234,20 +239,30 @@ class Program:
     @property
     def hlo(self) -> str:
         """HLO before XLA's optimisations."""
-        self.check_static("HLO")
+        self.check_static()
         return jaxlib_api.hlo_text(self._computation.as_hlo_module(), False)
 
     @property
     def hlo_proto(self) -> bytes:
         """The same as a protocol buffer, an `HloModuleProto`."""
-        self.check_static("HLO")
+        self.check_static()
         return self._computation.as_serialized_hlo_module_proto()
 
-    def check_static(self, what: str) -> None:
+    def check_static(self, what: str = "what is compiled or counted") -> None:
         """Raise UnsupportedError if sizes are symbols, which `what` is asked for has not."""
         if self.is_symbolic:
-            raise UnsupportedError(f"{what} has no symbolic sizes; give numbers for them, or ask "
-                                   "for jaxpr, stablehlo or bytecode")
+            raise UnsupportedError(f"{what} has no symbolic sizes; give numbers for them"
+                                   f"{self._in_numbers()}, or ask for jaxpr, stablehlo, bytecode, "
+                                   "dot, html or json")
+
+    def _in_numbers(self) -> str:
+        """How they are given, where types of arguments are known."""
+        return ""
+
+    @property
+    def n_devices(self) -> int:
+        """How many devices it is for."""
+        return 1
 
     @property
     def is_symbolic(self) -> bool:
@@ -286,14 +301,14 @@ class Program:
     @cached_property
     def executable(self) -> Any:
         """jaxlib's executable."""
-        self.check_static("what is compiled")
+        self.check_static()
         if self._keeps_kernels:
             return self._compiled_with_kernels[0]
         return self.timed("compile", self._compiled)
 
     @cached_property
     def _compiled_with_kernels(self) -> tuple[Any, Kernels]:
-        self.check_static("what is compiled")
+        self.check_static()
         with tempfile.TemporaryDirectory(prefix="emit-hlo-") as folder:
             dump = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True,
                     **jaxlib_api.KERNEL_DUMP_OPTIONS}
@@ -411,8 +426,9 @@ def _page(program: Program) -> str:
 
 def _xla_figures(program: Program) -> dict[str, float | str]:
     """XLA's figures, as the page shows them."""
+    one = ", on one device" if program.n_devices > 1 else ""
     cost: dict[str, float | str] = {
-        f"{k} by XLA": v for k, v in program.xla_cost.items()
+        f"{k} by XLA{one}": v for k, v in program.xla_cost.items()
         if k in ("flops", "bytes accessed", "transcendentals")}
     memory = program.memory
     if memory is not None:
@@ -477,8 +493,22 @@ class TracedProgram(Program):
     jaxpr: ClosedJaxpr = of_field("traced.jaxpr")
 
     @property
+    def _symbolic(self) -> list[Any]:
+        return [a for a in self.jaxpr.in_avals if hasattr(a, "shape") and has_symbols(a)]
+
+    @property
     def is_symbolic(self) -> bool:
-        return any([has_symbols(a) for a in self.jaxpr.in_avals if hasattr(a, "shape")])
+        return bool(self._symbolic)
+
+    def _in_numbers(self) -> str:
+        given = self._symbolic[0]
+        numbers = given.update(shape=[n if type(n) is int else 8 for n in given.shape])
+        return (f", as in {numbers.str_short(short_dtypes=True)} for "
+                f"{given.str_short(short_dtypes=True)}")
+
+    @property
+    def n_devices(self) -> int:
+        return 1 if self.mesh is None else self.mesh.size  # type: ignore[no-any-return]
 
     @cached_property
     def lowered(self) -> Lowered:
@@ -642,13 +672,14 @@ def data(program: Program) -> dict[str, Any]:
       `dtype`.
     - `equations`: of the jaxpr in order, nested ones after the equation that holds them: `depth`,
       `primitive`, `inputs`, `outputs` (types), `source` (`file`, `line`, `function`; or null),
-      `flops`, `transcendentals` and `bytes` of one run.
+      `flops`, `transcendentals` and `bytes` of one run, where its sizes are numbers.
     - `operations`: how many there are of each kind, in `jaxpr` and `stablehlo`, and where it was
       compiled in `hlo-opt`.
     - `cost`: `total`, `by_operation` and `by_line`, each with `name`, `times`, `flops`,
-      `transcendentals` and `bytes`; `exact`, `unknown`; `xla`, XLA's own estimate; `loops` that XLA
-      compiled for a CPU, each with `line`, `name`, `iterations`, `kernels` of one (0: one kernel
-      for all) and what is `apart` from others in kernels of its own.
+      `transcendentals` and `bytes`; `exact`, `unknown`; `devices`, whose costs these are together;
+      `xla`, XLA's own estimate, of one of them; `loops` that XLA compiled for a CPU, each with
+      `line`, `name`, `iterations`, `kernels` of one (0: one kernel for all) and what is `apart`
+      from others in kernels of its own.
     - `memory`: `argument`, `output`, `temp`, `alias`, `generated_code`, `peak`, in bytes.
 
     >>> import pyjx as jax
@@ -694,14 +725,15 @@ def _equations(closed: Any, depth: int, around: Frame | None = None) -> list[dic
     rows = []
     for eqn in closed.eqns:
         frame = user_frame(eqn.source_info.traceback) or around
-        cost = cost_of(eqn)
+        cost = cost_of(eqn) if unsized(eqn) is None else None
         rows.append({
             "depth": depth, "primitive": eqn.primitive.name,
             "inputs": [_type(v) for v in eqn.invars], "outputs": [_type(v) for v in eqn.outvars],
             "source": None if frame is None else {
                 "file": frame.file_name, "line": frame.start_line,
                 "function": frame.function_name},
-            "flops": cost.flops, "transcendentals": cost.transcendentals, "bytes": cost.bytes})
+            **({name: getattr(cost, name) for name in ("flops", "transcendentals", "bytes")}
+               if cost is not None else {})})
         for inner in subjaxprs(eqn):
             rows += _equations(inner, depth + 1, frame)
     return rows
@@ -720,5 +752,5 @@ def _cost_data(program: Program) -> dict[str, Any]:
 
     return {"total": row(cost.total), "by_operation": list(map(row, cost.by_operation)),
             "by_line": list(map(row, cost.by_line)), "exact": cost.exact,
-            "unknown": list(cost.unknown), "xla": program.xla_cost,
+            "unknown": list(cost.unknown), "devices": cost.devices, "xla": program.xla_cost,
             "loops": [dict(zip(x._fields, x, strict=True)) for x in program.loops]}

@@ -48,14 +48,20 @@ class Costs:
       exact: whether it is known how often each operation runs: a `while` loop counts once, and a
         `cond` as its dearest branch.
       unknown: operations whose arithmetic is not estimated, such as foreign functions.
+      devices: on how many devices it runs, as far as is known: those of `shard_map`. What all of
+        them do counts, together.
     """
 
-    __slots__ = ("_xla", "by_line", "by_operation", "exact", "total", "unknown")
+    __slots__ = ("_one_by_xla", "_xla", "by_line", "by_operation", "devices", "exact", "total",
+                 "unknown")
 
-    def __init__(self, closed: ClosedJaxpr, xla: Callable[[], Mapping[str, float] | None]) -> None:
+    def __init__(self, closed: ClosedJaxpr, xla: Callable[[], Mapping[str, float] | None],
+                 devices: int = 1) -> None:
+        """`devices` are those that XLA's estimates are of one of."""
         counted = _Counted()
         counted.program(closed, 1, "?")
-        self._xla = xla
+        self._xla, self._one_by_xla = xla, devices > 1
+        self.devices = max(devices, counted.devices)
         self.by_operation = _sorted(counted.operations)
         self.by_line = _sorted(counted.lines)
         rows = self.by_operation
@@ -78,7 +84,10 @@ class Costs:
         if xla:
             cells = [_number(xla[k]) if k in xla else "" for k in (
                 "flops", "transcendentals", "bytes")]
-            lines.append(f"{'by XLA':28} {'':8} {cells[0]:>9} {cells[1]:>9} {cells[2]:>9}")
+            by = "by XLA, on one device" if self._one_by_xla else "by XLA"
+            lines.append(f"{by:28} {'':8} {cells[0]:>9} {cells[1]:>9} {cells[2]:>9}")
+        if self.devices > 1:
+            lines.append(f"what all {self.devices} devices do, together")
         if not self.exact:
             lines.append("while loops count once, branches as the dearest one")
         if self.unknown:
@@ -96,6 +105,7 @@ class _Counted:
         self.lines: dict[str, list[float]] = {}
         self.unknown: set[str] = set()
         self.exact = True
+        self.devices = 1
 
     def flops(self) -> float:
         return sum([c[1] + c[2] for c in self.operations.values()])
@@ -106,6 +116,7 @@ class _Counted:
                 _add(mine, name, cost)
         self.unknown |= other.unknown
         self.exact &= other.exact
+        self.devices = max(self.devices, other.devices)
 
     def program(self, closed: Any, times: int, line: str) -> None:
         """Add a program that runs so often, where `line` is that of the operation around."""
@@ -126,7 +137,9 @@ class _Counted:
         for condition in holder.conditions(params):
             self.program(condition, times, line)
         counted = [_counted(p, times * (1 if runs is None else runs), line) for p in programs]
-        self.add(max(counted, key=_Counted.flops))
+        dearest = max(counted, key=_Counted.flops)
+        dearest.devices *= devices_of(holder, params)
+        self.add(dearest)
 
     def operation(self, eqn: JaxprEqn, times: int, line: str) -> None:
         one = _cost(eqn, self.unknown)
@@ -139,14 +152,24 @@ def _line(eqn: JaxprEqn, around: str) -> str:
     return user_line(eqn.source_info.traceback) or around
 
 
+def devices_of(holder: Any, params: dict[str, Any]) -> int:
+    """On how many devices a holder of programs runs each of them."""
+    return max((holder.times(params) or 1) // (holder.repeats(params) or 1), 1)
+
+
+def unsized(eqn: JaxprEqn) -> Any:
+    """The type of an operand or result whose size is not a number; None if there is none."""
+    return next((a for a in [v.aval for v in (*eqn.invars, *eqn.outvars)]
+                 if type(getattr(a, "size", 0)) is not int), None)
+
+
 def _cost(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float, float]:
-    avals = [v.aval for v in (*eqn.invars, *eqn.outvars)]
-    unsized = [a for a in avals if type(getattr(a, "size", 0)) is not int]
-    if unsized:
-        raise TypeError(f"cost: the sizes of {unsized[0].str_short()} in {eqn.primitive.name} are "
+    found = unsized(eqn)
+    if found is not None:
+        raise TypeError(f"cost: the sizes of {found.str_short()} in {eqn.primitive.name} are "
                         "not known. Trace the function with numbers in their place.")
     flops, transcendentals = arithmetic(eqn, unknown)
-    return flops, transcendentals, float(sum(map(nbytes, avals)))
+    return flops, transcendentals, float(sum([nbytes(v.aval) for v in (*eqn.invars, *eqn.outvars)]))
 
 
 def cost_of(eqn: JaxprEqn) -> Cost:

@@ -13,7 +13,7 @@ import linecache
 import os
 import re
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from string import Template
@@ -30,7 +30,7 @@ from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import Pass, changes, jaxpr_listing, passes
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
-from pyjx.viewer.quantities import memory
+from pyjx.viewer.quantities import MemoryCurve, memory
 from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, lines_of, tables
 from pyjx.viewer.stablehlo import stablehlo_listing
 
@@ -277,7 +277,7 @@ class _Strings:
 
 def _form(listing: Listing, links: tuple[list[int], list[int]], constants: frozenset[str],
           strings: _Strings, scopes: Scopes, spent: Costs) -> dict[str, Any]:
-    steps = memory(listing, constants)
+    steps = MemoryCurve([], [], 0, []) if listing.unsized else memory(listing, constants)
     operands = []
     for row, read in enumerate(listing.operands):
         operands.append(len(read))
@@ -294,8 +294,10 @@ def _form(listing: Listing, links: tuple[list[int], list[int]], constants: froze
         "group": links[0],
         "site": links[1],
         "size": listing.size,
-        "flops": _whole(listing.flops),
-        "traffic": _whole(listing.traffic),
+        "flops": _whole(listing.flops, listing.unsized),
+        "traffic": _whole(listing.traffic, listing.unsized),
+        "unsized": bool(listing.unsized),
+        "devices": listing.devices,
         "share": [round(x, 5) or 0 for x in spent.shares],
         "scope": scopes.of(listing),
         "operands": operands,  # how many there are and how far above they stand, row by row
@@ -306,9 +308,10 @@ def _form(listing: Listing, links: tuple[list[int], list[int]], constants: froze
     }
 
 
-def _whole(numbers: Sequence[float]) -> list[float]:
-    """The numbers, written without a fraction where they have none."""
-    return [int(x) if x == int(x) else x for x in numbers]
+def _whole(numbers: Sequence[float], unknown: Collection[int]) -> list[float]:
+    """The numbers, written without a fraction where they have none; -1 for rows of which they are
+    not known."""
+    return [-1 if row in unknown else int(x) if x == int(x) else x for row, x in enumerate(numbers)]
 
 
 def _columns(places: Places, strings: _Strings) -> dict[str, list[int]]:

@@ -22,7 +22,7 @@ class CallGraph(Record):
       labels: the name of each node.
       rows: the first row of each node.
       counts: how many functions or bodies a node stands for.
-      flops, traffic: what they cost together.
+      flops, traffic: what they cost together; -1 where that is not known.
       edges: (caller, called, how many calls).
     """
 
@@ -70,8 +70,10 @@ class _Graph:
             self.traffic.append(0.0)
         self._of_row[row] = number
         self.counts[number] += 1
-        self.flops[number] += self.listing.flops[row]
-        self.traffic[number] += self.listing.traffic[row]
+        for sums, numbers in ((self.flops, self.listing.flops),
+                              (self.traffic, self.listing.traffic)):
+            known = row not in self.listing.unsized and sums[number] >= 0
+            sums[number] = sums[number] + numbers[row] if known else -1.0
         return number
 
     def walk(self, caller: int, start: int, stop: int) -> None:
@@ -209,7 +211,8 @@ def _calls(listing: Listing) -> str:
              '  rankdir=LR; node [shape=box, style=rounded, fontname="Helvetica", fontsize=10];']
     for i, (label, count) in enumerate(zip(graph.labels, graph.counts, strict=True)):
         alike = f" (x{count})" if count > 1 else ""
-        lines.append(f"  n{i} [label={_quoted(label + alike, f'{graph.flops[i]:.3g} FLOPs')}];")
+        flops = "not known" if graph.flops[i] < 0 else f"{graph.flops[i]:.3g}"
+        lines.append(f"  n{i} [label={_quoted(label + alike, f'{flops} FLOPs')}];")
     for caller, called, times in graph.edges:
         label = f' [label="x{times}"]' if times > 1 else ""
         lines.append(f"  n{caller} -> n{called}{label};")

@@ -25,7 +25,7 @@ from pyjx.core.records import Record
 from pyjx.engine.decompose import decompose
 from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
-from pyjx.runtime.costs import arithmetic
+from pyjx.runtime.costs import arithmetic, devices_of, unsized
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
 
 # -- listings --------------------------------------------------------------------------------------
@@ -126,12 +126,17 @@ class _Writer(Printer):
         if kind in _VIEWS:
             listing.views.add(row)
         bodies, runs = list(_jaxprs(eqn)), runs_programs(eqn)
-        if not (bodies and runs) and _is_static(eqn):
+        if unsized(eqn) is not None:
+            listing.unsized.add(row)
+        elif not (bodies and runs):
             listing.flops[row] = sum(arithmetic(eqn, set()))
         if not bodies:
             return
         times = float(eqn.primitive.holder.repeats(eqn.params) or 1) if runs else 0.0
         listing.bodies[row] = times, times
+        if runs:
+            listing.devices = max(
+                listing.devices, devices_of(eqn.primitive.holder, eqn.params))
         if kind == "cond":
             listing.alternatives.add(row)
         for key, jaxpr in bodies:
@@ -183,12 +188,6 @@ def _inner_scope(scope: Scope, eqn: JaxprEqn, key: str) -> Scope:
         _SCOPES.get(name) or _SCOPES.get(key)
     inside = Scope("") if name == "jit" else scope.inside(eqn, part) if part else scope
     return inside._replace(traceback=eqn.source_info.traceback or scope.traceback)
-
-
-def _is_static(eqn: JaxprEqn) -> bool:
-    """Whether all dimensions are known."""
-    return all([isinstance(d, int) for v in (*eqn.invars, *eqn.outvars)
-                for d in getattr(v.aval, "shape", ())])
 
 
 # -- rewrites --------------------------------------------------------------------------------------

@@ -119,11 +119,14 @@ class Listing:
       elements: for rows that give tuples, the bytes of each element.
       picks: for views of one element of a tuple, its position.
       scopes: the names of the user's scopes, where they are known.
+      unsized: rows of which sizes are no numbers, and those that hold or call them: what they cost
+        is not known.
+      devices: of how many devices it shows what one does, where that is known.
     """
 
-    __slots__ = ("alternatives", "bodies", "calls", "depth", "elements", "flops", "kind", "name",
-                 "operands", "operation", "picks", "place", "scopes", "shape", "size", "steps",
-                 "text", "title", "traffic", "views")
+    __slots__ = ("alternatives", "bodies", "calls", "depth", "devices", "elements", "flops", "kind",
+                 "name", "operands", "operation", "picks", "place", "scopes", "shape", "size",
+                 "steps", "text", "title", "traffic", "unsized", "views")
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -146,6 +149,8 @@ class Listing:
         self.elements: dict[int, Sequence[int]] = {}
         self.picks: dict[int, int] = {}
         self.scopes: set[str] = set()
+        self.unsized: set[int] = set()
+        self.devices = 1
 
     def __len__(self) -> int:
         return len(self.text)
@@ -189,6 +194,21 @@ class Listing:
         ends, known = self.ends(), dict[int, Weights]()
         for head in self.heads:
             self._add_function(head, ends, known)
+        if self.unsized:
+            self._spread_unsized(ends)
+
+    def _spread_unsized(self, ends: Sequence[int]) -> None:
+        """Add to `unsized` what holds or calls a row in it."""
+        around: dict[int, list[int]] = {}
+        for row, end in enumerate(ends):
+            for inner in (*range(row + 1, end), *self.calls.get(row, ())):
+                around.setdefault(inner, []).append(row)
+        waiting = list(self.unsized)
+        while waiting:
+            for row in around.get(waiting.pop(), ()):
+                if row not in self.unsized:
+                    self.unsized.add(row)
+                    waiting.append(row)
 
     def _add_function(self, head: int, ends: Sequence[int], known: dict[int, Weights]) -> Weights:
         """The cost of a function, which is set in its head."""

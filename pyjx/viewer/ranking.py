@@ -45,9 +45,11 @@ class Costs(Record):
 def costs(listing: Listing, balance: float = BALANCES["cpu"],
           measured: Mapping[str, float] | None = None) -> Costs:
     """The time of each row: what was measured, by the names of operations in HLO; else the larger
-    of those for arithmetic and for moving what it reads and writes."""
+    of those for arithmetic and for moving what it reads and writes. None are known where sizes are
+    not."""
     ends = listing.ends()
-    weights = [max(f / balance, t) for f, t in zip(listing.flops, listing.traffic, strict=True)]
+    weights = [0.0 if listing.unsized else max(f / balance, t)
+               for f, t in zip(listing.flops, listing.traffic, strict=True)]
     each = _add_up(listing, ends, list(weights))
     for row, (times, _) in listing.bodies.items():  # of fusions in fusions what these do counts
         if times and ends[row] > row + 1:
@@ -192,7 +194,8 @@ def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -
     while row < len(listing):
         times, moving = listing.bodies.get(row, (0.0, 0.0))
         makes = listing.kind[row] == OPERATION and runs[row] and not moving and \
-            row not in listing.views and listing.operation[row] not in free
+            row not in listing.views and row not in listing.unsized and \
+            listing.operation[row] not in free
         if makes:
             each = hlo_arrays(listing.shape[row]) or tensors(listing.shape[row])
             sizes[row] = float(max([bytes_of((a,)) for a in each]) if len(each) > 1

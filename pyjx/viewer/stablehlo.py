@@ -123,7 +123,7 @@ class _Writer:
         found = _PARAMETER.findall(text)
         for value, _ in found:
             self._values[value] = row
-        self.listing.size[row] = bytes_of(tensors(", ".join([types for _, types in found])))
+        self.listing.size[row] = _size(", ".join([types for _, types in found]))
 
     def _operation(self, text: str, name: str, place: int) -> None:
         listing, values = self.listing, self._values
@@ -135,7 +135,7 @@ class _Writer:
         operands = list(dict.fromkeys([values[v] for v in _VALUE.findall(rest) if v in values]))
         shape = _result_types(rest, results)
         row = listing.add(text, len(self._open), operation=operation, shape=shape, name=name,
-                          place=place, size=bytes_of(tensors(shape)), operands=operands)
+                          place=place, size=_size(shape), operands=operands)
         self._cost(row, rest)
         if results:
             for value in _VALUE.findall(results[0]):
@@ -156,6 +156,9 @@ class _Writer:
         """Set what an operation costs by its types."""
         listing = self.listing
         operation, types = listing.operation[row], _types(text)
+        if "?" in types or "?" in listing.shape[row]:
+            listing.unsized.add(row)
+            return
         operands = tensors(types.partition(" -> ")[0])
         shapes, results = ([s for s, _ in a] for a in (operands, tensors(listing.shape[row])))
         listing.flops[row] = arithmetic(operation, text, shapes, results)
@@ -179,7 +182,7 @@ class _Writer:
         listing.name[row], listing.place[row] = name, place
         if " : " in text:  # the types of the generic form
             shape = listing.shape[row] = _result_types(text, _RESULTS.match(listing.text[row]))
-            listing.size[row] = bytes_of(tensors(shape))
+            listing.size[row] = _size(shape)
             self._cost(row, text)
 
     def link_calls(self) -> None:
@@ -196,6 +199,11 @@ class _Writer:
             inside = slice(head + 1, ends[head] - 1)
             if len(places) == 1 and set(place[inside]) == {UNKNOWN}:
                 place[inside] = [*places] * len(place[inside])
+
+
+def _size(types: str) -> int:
+    """The bytes of values of some types; 0 where a size is not known."""
+    return 0 if "?" in types else bytes_of(tensors(types))
 
 
 def _types(text: str) -> str:

@@ -169,6 +169,26 @@ def test_symbolic_sizes_cannot_be_run(run, tmp_path, option):
     assert status == 2 and "what is run has no symbolic sizes; give numbers for them" in err
 
 
+@pytest.mark.parametrize("options", [
+    ("--emit", "cost"), ("--emit", "hlo-opt"), ("--emit", "jaxpr", "--roofline", "v5e")])
+def test_symbolic_sizes_are_not_counted(run, options):
+    status, _, err = run("-c", "lambda x, w: jnp.tanh(x @ w)", "f32[n,4]", "f32[4,2]", *options)
+    assert status == 2 and "is compiled or counted has no symbolic sizes; give numbers" in err
+    assert "as in f32[8,4] for f32[n,4], or ask for jaxpr" in err and "fault" not in err
+
+
+def test_of_symbolic_sizes_a_folder_has_the_other_forms(run, tmp_path):
+    status, _, err = run("-c", "lambda x, w: jnp.tanh(x @ w)", "f32[n,4]", "f32[4,2]", "-o",
+                         f"{tmp_path}/")
+    assert status == 0 and [p.suffix for p in sorted(tmp_path.iterdir())] == [
+        ".jaxpr", ".mlir", ".mlirbc", ".dot", ".html", ".json"]
+    (line,) = [line for line in err.splitlines() if "symbolic" in line]
+    assert line.startswith("emit-hlo: note: no hlo, hlo-proto, hlo-opt, llvm, asm, cost, memory: ")
+    (text,) = [p.read_text() for p in tmp_path.iterdir() if p.suffix == ".json"]
+    data = json.loads(text)
+    assert "cost" not in data and all("flops" not in row for row in data["equations"])
+
+
 def test_static_arguments(run, model):
     args = (f"{model}:named", "{w: f32[3,2], b: f32[2]}", "f32[5,3]", "--emit", "jaxpr")
     assert "tanh" in run(*args)[1]

@@ -11,7 +11,9 @@ from pyjx import export, jaxlib_api, lax
 from pyjx.experimental import pallas as pl
 from pyjx.experimental.custom_partitioning import custom_partitioning
 from pyjx.experimental.roofline import roofline
-from pyjx.runtime.costs import cost_of
+from pyjx.runtime.costs import Costs, cost_of
+from pyjx.sharding import AbstractMesh, AxisType
+from pyjx.sharding import PartitionSpec as P
 
 
 def cost(f, *args):
@@ -209,6 +211,28 @@ def test_foreign_code_is_named():
         return jax.pure_callback(np.sin, x, x) + 1
 
     assert cost(f, np.ones(3, np.float32)).unknown == ("pure_callback",)
+
+
+def test_devices_are_told():
+    """What each device of a `shard_map` does counts, and XLA's figures are of one."""
+    mesh = AbstractMesh((2, 4), ("i", "j"), (AxisType.Auto,) * 2)
+
+    def f(x):
+        return jax.shard_map(jnp.sin, mesh=mesh, in_specs=P("i", "j"), out_specs=P("i", "j"))(x)
+
+    def g(x):
+        inner = jax.shard_map(jnp.sin, axis_names={"j"}, in_specs=P("j"), out_specs=P("j"))
+        return jax.shard_map(inner, mesh=mesh, axis_names={"i"}, in_specs=P("i"),
+                             out_specs=P("i"))(x)
+
+    for h in (f, g):
+        closed = jax.jit(h).trace(np.ones((8, 8), np.float32)).jaxpr
+        found = Costs(closed, dict)
+        assert (found.devices, found.total.transcendentals) == (8, 64)
+        assert "what all 8 devices do, together" in str(found)
+    assert cost(jnp.sin, LINE).devices == 1 and "devices" not in str(cost(jnp.sin, LINE))
+    several = str(Costs(jax.make_jaxpr(jnp.sin)(LINE), lambda: {"flops": 3.0}, 4))
+    assert "by XLA, on one device" in several and "what all 4 devices do, together" in several
 
 
 def test_keys_and_empty_arrays():

@@ -7,10 +7,12 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import configuration, lax
+from pyjx import configuration, export, lax
 from pyjx.experimental import pallas as pl
-from pyjx.viewer.document import groups, signature
-from pyjx.viewer.graphs import call_graph
+from pyjx.sharding import AbstractMesh, AxisType
+from pyjx.sharding import PartitionSpec as P
+from pyjx.viewer.document import groups, program, signature
+from pyjx.viewer.graphs import call_graph, dot
 from pyjx.viewer.hlo import FREE, hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import HEAD, UNKNOWN, Listing, Places
@@ -63,6 +65,39 @@ def test_kernels_count_as_often_as_the_grid_says(size):
         listing = jaxpr_listing(jax.jit(call).trace(x).jaxpr, Places())
         assert listing.flops[0] == 2 * 8 * 128 * size
         assert 4 * 8 * 128 * 4 * size <= listing.traffic[0] <= 5 * 8 * 128 * 4 * 2 * size
+
+
+def test_of_what_runs_on_several_devices_one_counts():
+    mesh = AbstractMesh((4,), ("i",), (AxisType.Auto,))
+    shards = jax.shard_map(jnp.sin, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+    form = program(jaxpr=jax.make_jaxpr(shards)(jnp.ones(8)))["forms"][0]
+    assert (form["flops"][0], form["devices"]) == (2, 4)
+    assert program(jaxpr=jax.make_jaxpr(jnp.sin)(jnp.ones(8)))["forms"][0]["devices"] == 1
+
+
+def test_of_symbolic_sizes_nothing_is_known():
+    """Neither of their operations nor of what holds and calls them."""
+    def f(x):
+        inner = jax.jit(lambda x: x @ jnp.ones((4, 2)))
+        return (lax.cond(jnp.array(True), inner, lambda x: x[:, :2], x).sum() + inner(x).sum(),
+                jnp.sin(jnp.ones(3)))
+
+    x = jax.ShapeDtypeStruct(export.symbolic_shape("n, 4"), "float32")
+    traced = jax.jit(f).trace(x)
+    known = program(jaxpr=traced.jaxpr, stablehlo=traced.lower().as_text())
+    for form in known["forms"]:
+        rows = dict(zip([known["strings"][i] for i in form["operation"]],
+                        zip(form["flops"], form["traffic"], strict=True), strict=True))
+        prefix = "" if form["title"] == "jaxpr" else "stablehlo."
+        sine = rows["sin" if form["title"] == "jaxpr" else "stablehlo.sine"]
+        assert sine == (3, 24) and form["unsized"] and not any(form["share"])
+        assert rows[f"{prefix}dot_general"] == (-1, -1) and form["flops"][0] == -1
+        assert not prefix or rows["stablehlo.case"] == (-1, -1)
+        assert min(form["graph"]["flops"]) == -1
+    assert not known["costs"]["time"]["lines"] and "not known FLOPs" in dot(
+        traced.jaxpr, calls=True)
+    sized = program(jaxpr=jax.make_jaxpr(f)(jnp.ones((3, 4))))["forms"][0]
+    assert not sized["unsized"] and min(sized["flops"]) >= 0
 
 
 @pytest.mark.parametrize(("f", "n"), [

@@ -329,6 +329,7 @@ def _emit_all(options: Options, program: Program, outputs: Sequence[Output]) -> 
     if options.time:
         program.watch_compiler()
     several = len([o for o in outputs if o.path is None]) > 1
+    refused: dict[str, list[str]] = {}  # forms, by why there are none
     for number, output in enumerate(outputs, 1):
         of = f" ({number} of {len(outputs)} forms)" if len(outputs) > 1 else ""
         try:
@@ -336,7 +337,7 @@ def _emit_all(options: Options, program: Program, outputs: Sequence[Output]) -> 
         except (UnsupportedError, UnavailableError) as error:
             if len(outputs) == 1:
                 raise
-            say(f"note: no {output.kind}: {error}", options.quiet)
+            refused.setdefault(str(error), []).append(output.kind)
             continue
         path = output.path
         if path is None and options.folder:
@@ -352,6 +353,8 @@ def _emit_all(options: Options, program: Program, outputs: Sequence[Output]) -> 
                 continue
             writing.write(f"==== {output.kind}\n", path)
         writing.write(_for_stdout(options, made) if path in (None, "-") else made, path)
+    for why, kinds in refused.items():
+        say(f"note: no {', '.join(kinds)}: {why}", options.quiet)
     if options.open:
         reports.open_page(options, program)
     return 0

@@ -84,7 +84,8 @@ def _times(program: Program) -> None:
 def _roofline(program: Program, text: str) -> None:
     chip = chip_of(text)
     cost = program.cost
-    lines = [f"at {chip.flops / 1e12:g} TFLOP/s and {chip.bandwidth / 1e9:g} GB/s"]
+    of = f", for what all {cost.devices} devices do" if cost.devices > 1 else ""
+    lines = [f"at {chip.flops / 1e12:g} TFLOP/s and {chip.bandwidth / 1e9:g} GB/s{of}"]
     for title, costs in (("operation", cost.by_operation), ("line", cost.by_line)):
         lines.append(f"{title:56} {'flops':>10} {'bytes':>10} {'flops/byte':>11} "
                      f"{'at least':>11} bound by")

@@ -64,8 +64,10 @@ class App {
   showFigures() {
     const [first] = this.program.forms;
     const last = this.program.forms[this.program.forms.length - 1];
-    const peak = Math.max(last.memory.arguments, ...last.memory.live);
-    const figures = [["FLOPs counted here", quantity(first.flops[0])],
+    const peak = last.unsized ? -1 : Math.max(last.memory.arguments, ...last.memory.live);
+    const counted = first.devices > 1
+      ? `FLOPs counted here, of shard_map on one of ${first.devices} devices` : "FLOPs counted here";
+    const figures = [[counted, quantity(first.flops[0])],
                      ["Peak memory", bytes(peak)],
                      ...this.program.figures.map(([key, value]) =>
                        [key, typeof value !== "number" ? String(value)

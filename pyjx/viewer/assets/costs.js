@@ -40,9 +40,9 @@ class CostTables {
     for (const button of this.element.querySelectorAll("[data-by]")) {
       button.setAttribute("aria-pressed", String(button.dataset.by === by));
     }
-    this.hint.textContent = `${RANKINGS[by].note ?? (this.program.measured
-      ? "Measured." : "Estimated by arithmetic and memory traffic.")} ` +
-      `From ${this.form.title}.`;
+    const how = this.program.measured ? "Measured." : "Estimated by arithmetic and memory traffic.";
+    this.hint.textContent = this.form.unsized ? "Not known, as sizes are symbols."
+      : `${RANKINGS[by].note ?? how} From ${this.form.title}.`;
     const { lines, operations } = this.program.costs[by];
     this.tables.innerHTML = [
       this.table("Lines", lines.map(([file, line, ...rest]) => [this.line(file, line), ...rest])),

@@ -46,7 +46,7 @@ class Details {
       facts.push(["FLOPs", quantity(form.flops[row])]);
       facts.push(["Moved", bytes(form.traffic[row])]);
     }
-    if (form.flops[row] && form.traffic[row]) {
+    if (form.flops[row] > 0 && form.traffic[row] > 0) {
       facts.push(["FLOPs per byte", (form.flops[row] / form.traffic[row]).toPrecision(3)]);
     }
     if (form.name(row) && form.kind[row] !== HEAD) {

@@ -57,7 +57,7 @@ function drawCalls(form) {
       <title>${escapeHtml(label)}</title>
       <rect width="${NODE.width}" height="${NODE.height}" rx="6"/>
       <rect class="share" y="${NODE.height - 3}" height="3" rx="1.5"
-        width="${(NODE.width * graph.flops[i] / whole).toFixed(1)}"/>
+        width="${(NODE.width * Math.max(graph.flops[i], 0) / whole).toFixed(1)}"/>
       <text x="10" y="19" class="label">${escapeHtml(name)}</text>
       <text x="10" y="35">${cost}</text></g>`;
   });

@@ -40,6 +40,7 @@ function highlight(text, operation) {
 
 /** A number with a unit, three digits long. */
 function quantity(x, units = ["", "k", "M", "G", "T", "P"], step = 1000) {
+  if (x < 0) return "not known";  // sizes are symbols
   let unit = 0;
   while (x >= step && unit < units.length - 1) {
     x /= step;

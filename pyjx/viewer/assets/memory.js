@@ -83,7 +83,8 @@ class MemoryChart {
     const said = before.length ? `without the budget ${bytes(Math.max(...before))}`
       : `of which arguments ${bytes(given)}`;
     this.largest.innerHTML =
-      `<h3>Alive at the peak <small>${bytes(Math.max(given, ...live))}, ${said}</small></h3>` +
+      `<h3>Alive at the peak <small>${this.form.unsized ? "not known, as sizes are symbols"
+        : `${bytes(Math.max(given, ...live))}, ${said}`}</small></h3>` +
       `<ul>${[...items, ...list.map((line) => `<li>${escapeHtml(line)}</li>`)].join("")}</ul>`;
     this.step(this.peak());
   }

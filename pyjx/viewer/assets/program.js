@@ -53,6 +53,8 @@ class Form {
     this.share = Float64Array.from(data.share);
     this.scope = Int32Array.from(data.scope);
     this.fused = new Set(data.fused);
+    this.unsized = data.unsized;  // whether some sizes are not known
+    this.devices = data.devices;  // of how many it shows what one does
     this.memory = data.memory;
     this.graph = data.graph;
     this.calls = new Map(data.calls.map(([row, ...heads]) => [row, heads]));
