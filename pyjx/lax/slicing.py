@@ -490,8 +490,9 @@ def _check_index_vectors(idxs: Any, axes: tuple[int, ...]) -> None:
     if first.ndim != 1 or any(a.shape != first.shape or a.dtype != first.dtype for a in avals) \
             or first.dtype not in _index_dtypes:
         got = ", ".join([a.str_short() for a in avals])
-        raise TypeError("index_take: idxs must be integer vectors of one size and dtype, "
-                        f"not uint64, got {got}")
+        large = ", and not of uint64" if any([a.dtype == np.uint64 for a in avals]) else ""
+        raise TypeError("index_take: idxs must be vectors of integers, all of one size and dtype"
+                        f"{large}, got {got}")
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:

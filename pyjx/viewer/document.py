@@ -28,7 +28,7 @@ from pyjx.viewer import hlo as hlo_forms
 from pyjx.viewer import stablehlo as stablehlo_forms
 from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.hlo import hlo_listing
-from pyjx.viewer.jaxprs import Pass, changes, jaxpr_listing, passes
+from pyjx.viewer.jaxprs import Pass, changes, jaxpr_listing, jaxpr_of, passes
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
 from pyjx.viewer.quantities import MemoryCurve, memory
 from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, lines_of, tables
@@ -194,7 +194,7 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
     listings: list[Listing] = []
     constants: list[frozenset[str]] = []
     if jaxpr is not None:
-        listings.append(jaxpr_listing(jaxpr, places))
+        listings.append(jaxpr_listing(jaxpr_of("page", "jaxpr", jaxpr), places))
         constants.append(frozenset())
     if stablehlo is not None:
         listings.append(stablehlo_listing(stablehlo, places))

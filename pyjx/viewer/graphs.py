@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
 from pyjx.viewer.hlo import hlo_listing
-from pyjx.viewer.jaxprs import jaxpr_listing
+from pyjx.viewer.jaxprs import jaxpr_listing, jaxpr_of
 from pyjx.viewer.listing import CLOSING, HEAD, OPERATION, Listing, Places
 from pyjx.viewer.stablehlo import stablehlo_listing
 
@@ -147,7 +147,7 @@ def dot(program: ClosedJaxpr | str, *, calls: bool = False) -> str:
 
 def _listing(program: ClosedJaxpr | str) -> Listing:
     if not isinstance(program, str):
-        return jaxpr_listing(program, Places())
+        return jaxpr_listing(jaxpr_of("dot", "program", program), Places())
     listing = hlo_listing(program, Places(), "HLO") if program.lstrip().startswith("HloModule") \
         else stablehlo_listing(program, Places())
     if not listing.heads:

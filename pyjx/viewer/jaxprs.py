@@ -22,6 +22,7 @@ from pyjx.core.passes.outline import outline
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.printer import JaxprPpContext, Printer
 from pyjx.core.records import Record
+from pyjx.core.value_texts import shortened
 from pyjx.engine.decompose import decompose
 from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
@@ -34,6 +35,20 @@ FREE = frozenset(("optimization_barrier", "pvary", "stop_gradient"))
 _VIEWS = frozenset(("optimization_barrier", "pvary", "reshape", "squeeze", "stop_gradient"))
 _SPACE = re.compile(r"\s*\n\s*")
 _SCOPES = {"scan": "while/body", "body_jaxpr": "while/body", "cond_jaxpr": "while/cond"}
+
+
+def jaxpr_of(function: str, argument: str, program: Any) -> ClosedJaxpr:
+    """The jaxpr that a program is, or that was traced (`inspect.trace`, `jit(f).trace`).
+
+    Raises:
+      TypeError: it is neither.
+    """
+    inner = getattr(program, "jaxpr", None)
+    found = inner if isinstance(inner, ClosedJaxpr) else program
+    if isinstance(found, (ClosedJaxpr, Jaxpr)):
+        return found  # type: ignore[return-value]
+    raise TypeError(f"{function}: {argument} must be a jaxpr, such as jax.make_jaxpr(f)(x) or "
+                    f"jax.jit(f).trace(x).jaxpr, got {shortened(program)}")
 
 
 def jaxpr_listing(closed: ClosedJaxpr, places: Places,
@@ -214,6 +229,7 @@ def passes(closed: ClosedJaxpr, platform: str = "cpu") -> Iterator[Pass]:
     [('physicalize', 2, 2), ('decompose', 2, 2), ('one-cpu', 2, 2), ('dce', 2, 1),
      ('outline', 1, 1)]
     """
+    closed = jaxpr_of("passes", "closed", closed)
     mode = configuration.outline.value
     steps: list[tuple[str, Callable[[ClosedJaxpr], ClosedJaxpr]]] = [
         ("physicalize", physicalize), ("decompose", lambda c: decompose(c, platform)),

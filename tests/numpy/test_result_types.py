@@ -563,8 +563,10 @@ def test_operands_that_do_not_go_together(call, message):
 def test_positions_of_index_take():
     x = jnp.arange(3.0)
     assert jax.lax.index_take(x, (np.array([True, False]),), (0,)).tolist() == [1, 0]
-    with pytest.raises(TypeError, match="integer vectors"):
+    with pytest.raises(TypeError, match=r"size and dtype, and not of uint64, got uint64\[1\]"):
         jax.lax.index_take(x, (np.array([1], "uint64"),), (0,))
+    with pytest.raises(TypeError, match=r"integers, all of one size and dtype, got int\d+\[\]"):
+        jax.lax.index_take(x, (0,), (0,))
 
 
 @pytest.mark.parametrize(("x64", "number"), [(True, 2**40), (True, -2**63), (False, -2**31)])

@@ -11,7 +11,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import viewer
+from pyjx import inspect, viewer
 
 
 def loss(w, x):
@@ -112,3 +112,22 @@ def test_graphs_of_operations_and_calls():
 def test_graphs_of_other_text_are_refused():
     with pytest.raises(ValueError, match="dot: expected a jaxpr, StableHLO text or HLO text"):
         viewer.dot("x = 3")
+
+
+@pytest.mark.parametrize(("trace", "form"), [
+    (inspect.trace, "TracedProgram"), (lambda f, x: jax.jit(f).trace(x), "Traced")])
+def test_what_was_traced_is_its_jaxpr(trace, form):
+    traced = trace(lambda x: jnp.sin(x) * 2, 1.0)
+    assert type(traced).__name__ == form
+    assert viewer.dot(traced) == viewer.dot(traced.jaxpr)
+    assert viewer.page("p", jaxpr=traced) == viewer.page("p", jaxpr=traced.jaxpr)
+    assert [p.name for p in inspect.passes(traced)] == [p.name for p in inspect.passes(
+        traced.jaxpr)]
+
+
+@pytest.mark.parametrize("call", [
+    viewer.dot, lambda x: viewer.page("p", jaxpr=x), lambda x: list(inspect.passes(x))])
+@pytest.mark.parametrize("given", [loss, 3, jax.jit(loss), ["a"]])
+def test_what_is_no_program_is_refused(call, given):
+    with pytest.raises(TypeError, match=r"must be a jaxpr, such as .*trace\(x\)\.jaxpr, got"):
+        call(given)
