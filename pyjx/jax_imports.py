@@ -15,6 +15,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.machinery import PathFinder
+from opcode import opmap
 from typing import Any, Protocol
 
 from pyjx.guards import guard
@@ -62,14 +63,26 @@ def _is_installed() -> bool:
     return any([os.path.isdir(os.path.join(folder, "_src")) for folder in folders or ()])
 
 
+def _asker(frame: types.FrameType | None) -> types.FrameType | None:
+    """Where what a finder was called for, from `frame`, is asked for."""
+    while frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":
+        frame = frame.f_back
+    return frame
+
+
 def asked_by_import(frame: types.FrameType | None) -> bool:
     """Whether it is for an import that a finder was called from `frame`. Who only asks whether
     there is such a module, as `importlib.util.find_spec`, is to hear what there is."""
-    in_machinery = False
-    while frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":
-        in_machinery = True
-        frame = frame.f_back
-    return in_machinery and (frame is None or frame.f_globals.get("__name__") != "importlib.util")
+    asker = _asker(frame)
+    return asker is not frame and (
+        asker is None or asker.f_globals.get("__name__") != "importlib.util")
+
+
+def asked_by_statement(frame: types.FrameType | None) -> bool:
+    """Whether it is a statement that imports, and not what reads names, as pickle does."""
+    asker = _asker(frame)
+    return asker is not None and (
+        asker.f_code.co_code[asker.f_lasti] == opmap["IMPORT_NAME"])
 
 
 def under_alias() -> bool:

@@ -80,6 +80,27 @@ def test_import_jax_says_what_to_write():
                "pyjx as jax`" in done.stderr
 
 
+@pytest.mark.parametrize("read", [
+    "pickle.loads(data)", "pickle._loads(data)", "pickle.Unpickler(io.BytesIO(data)).load()",
+    "importlib.import_module('jax.numpy')"])
+def test_what_reads_names_of_jax_says_what_works(read):
+    """That is no statement of a program, which has imported pyjx as jax."""
+    code = ("import importlib, io, pickle, pyjx as jax\n"
+            "data = b'cjax.numpy\\nsum\\n.'\n"
+            f"try: {read}\n"
+            "except ModuleNotFoundError as error: print(error.name, error)\n"
+            "import pyjx.as_jax\n"
+            f"print({read} in (jax.numpy, jax.numpy.sum))\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    if importlib.util.find_spec("jax") is None:
+        said, worked = done.stdout.splitlines()
+        assert said == (
+            "jax No module named 'jax', and pyjx does not answer to that name here. What has jax's "
+            "names, as its pickles have, is read after `import pyjx.as_jax`, or in a program that "
+            "`python -m pyjx FILE` runs.")
+        assert worked == "True"
+
+
 def names_of_jax():
     """Modules of JAX, under this package's name, and their public names."""
     found = {}

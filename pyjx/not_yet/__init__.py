@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from pyjx.guards import guard
-from pyjx.jax_imports import asked_by_import, under_alias, users_name
+from pyjx.jax_imports import asked_by_import, asked_by_statement, under_alias, users_name
 
 # Which table has the names of a module and of what is below it.
 TABLES: dict[str, str] = {
@@ -124,9 +124,12 @@ class ImportHint:
             return importlib.import_module("pyjx.not_yet.stand_ins").spec(fullname)
         if fullname == "jax" and asked_by_import(sys._getframe(1)):  # no other finder has found it
             raise ModuleNotFoundError(
-                "No module named 'jax', and pyjx does not answer to that name here. Write `import "
-                "pyjx as jax`; or, for programs that import jax, run `python -m pyjx FILE` or "
-                "`import pyjx.as_jax` first.", name="jax")
+                "No module named 'jax', and pyjx does not answer to that name here. " + (
+                    "Write `import pyjx as jax`; or, for programs that import jax, run "
+                    "`python -m pyjx FILE` or `import pyjx.as_jax` first."
+                    if asked_by_statement(sys._getframe(1)) else
+                    "What has jax's names, as its pickles have, is read after `import "
+                    "pyjx.as_jax`, or in a program that `python -m pyjx FILE` runs."), name="jax")
         package, _, name = fullname.rpartition(".")
         of_jax = under_alias() and f"{package}.".startswith("jax.")
         said = hint(f"pyjx{package[3:]}" if of_jax else package, name)
