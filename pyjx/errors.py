@@ -14,6 +14,13 @@ from pyjx.jaxlib_api import JaxRuntimeError
 from pyjx.lazy import directory
 
 
+def _reduced(error: Any) -> tuple[Any, ...]:
+    """An error as its class, its message and what users gave it: what messages are made of is for
+    this process alone, and JAX has no classes for it."""
+    own = {k: v for k, v in vars(error).items() if k not in ("question", "said")}
+    return type(error), error.args, own
+
+
 class JAXTypeError(TypeError):
     """A TypeError that comes from tracing.
 
@@ -22,6 +29,7 @@ class JAXTypeError(TypeError):
     """
 
     said: Said | None = None  # what the message is made of
+    __reduce__ = _reduced
 
     def __init__(self, message: str) -> None:
         super().__init__(_explained(self, message))
@@ -33,6 +41,8 @@ class JAXIndexError(IndexError):
     An index out of bounds is none: reads give the nearest element, writes are dropped.
     `jax.debug.bounds_check(f)` makes an error of it.
     """
+
+    __reduce__ = _reduced
 
     def __init__(self, message: str) -> None:
         super().__init__(_explained(self, message))
@@ -196,6 +206,8 @@ class InconclusiveDimensionOperation(Exception):
     >>> a >= b
     True
     """
+
+    __reduce__ = _reduced
 
     def __init__(self, message: str, question: Any = None) -> None:
         super().__init__(_explained(self, message))

@@ -31,9 +31,7 @@ from typing import Any
 import pyjx
 from pyjx import compat, jax_imports, version
 from pyjx.compat import pickles
-from pyjx.core.trace import DynamicJaxprTracer, Tracer
-from pyjx.engine.batching import BatchTracer
-from pyjx.engine.forward import JVPTracer, LinearizeTracer
+from pyjx.engine.forward import LinearizeTracer
 from pyjx.engine.linearize import LinearTracer
 from pyjx.guards import guard
 from pyjx.lazy import (
@@ -46,7 +44,6 @@ from pyjx.lazy import (
     own_dictionary,
     tables,
 )
-from pyjx.random.keys import PRNGKeyArray
 
 __all__ = ["VARIABLE", "install", "told_version"]
 
@@ -162,8 +159,7 @@ def show_jax_names() -> None:
         importlib.import_module(f"jax.{name}")
     _ = pyjx.dtypes.TypePromotionError  # which nobody names before it is raised
     pyjx.numpy.__name__ = "jax.numpy"
-    for array in (Tracer, DynamicJaxprTracer, BatchTracer, JVPTracer, LinearizeTracer,
-                  LinearTracer, PRNGKeyArray):
+    for array in (LinearizeTracer, LinearTracer):  # which jax's modules do not show
         if array.__module__.startswith("pyjx."):
             array.__module__ = f"jax.{array.__module__.removeprefix('pyjx.')}"
             importlib.import_module(array.__module__)

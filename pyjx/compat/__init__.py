@@ -27,7 +27,8 @@ MODULES = {
     "callback": "pyjx.experimental pyjx",
     "checkify": "pyjx.experimental.checkify pyjx.compat.callables:Out",
     "clusters": "pyjx.compat.launchers",
-    "compilation_cache": "pyjx.experimental.compilation_cache.compilation_cache",
+    "compilation_cache": "pyjx.experimental.compilation_cache.compilation_cache "
+                         "pyjx.runtime.cache:CacheVerificationError",
     "compiler": "pyjx.runtime.compile pyjx.extend.backend:get_compile_options",
     "compute_on": "pyjx.experimental.compute_on",
     "config": "pyjx.configuration",
@@ -36,6 +37,7 @@ MODULES = {
             "pyjx.core.trace:EvalTrace=EagerTrace pyjx.runtime.executable:physical_aval "
             "pyjx.runtime.abstract:ShapeDtypeStruct pyjx.core.specs:ManualAxisType "
             "pyjx.core.places:MemorySpace=Space pyjx.errors "
+            "pyjx.core.forbidden:ForbiddenCollectiveError "
             "pyjx.compat.pickles:ArrayRefImpl=StateOfJax pyjx:typeof "
             "pyjx.ref:Ref,empty_ref,free_ref,freeze,new_ref "
             "pyjx.api_util:shaped_abstractify pyjx.experimental.hijax:aval_method,aval_property "
@@ -61,7 +63,8 @@ MODULES = {
     "effects": "pyjx.extend.core:Effect",
     "environment_info": "pyjx:print_environment_info",
     "export._export": "pyjx.export",
-    "export.shape_poly": "pyjx.export",
+    "export.shape_poly": "pyjx.export pyjx.errors:InconclusiveDimensionOperation "
+                         "pyjx.core.symbolic.solving:UnexpectedDimVar",
     "ffi": "pyjx.ffi",
     "extend.random": "pyjx.extend.random",
     "flatten_util": "pyjx.flatten_util pyjx.compat.pickles:unravel_pytree,_unravel_list,"
@@ -87,14 +90,15 @@ MODULES = {
     "mesh": "pyjx.core.meshes pyjx.compat.devices:thread_resources pyjx.sharding",
     "mesh_utils": "pyjx.experimental.mesh_utils",
     "monitoring": "pyjx.monitoring",
-    "named_sharding": "pyjx.compat.pickles:_unpickle_named_sharding pyjx.sharding",
+    "named_sharding": "pyjx.compat.pickles:_unpickle_named_sharding pyjx.sharding "
+                      "pyjx.runtime.sharding:DuplicateSpecError",
     "nn": "pyjx.nn",
     "nn.functions": "pyjx.nn",
     "numpy": "pyjx.numpy",
     "numpy.array_methods": "pyjx.numpy.indexing:_IndexUpdateHelper=IndexUpdateHelper,"
                            "_IndexUpdateRef=IndexUpdateRef",
     "numpy.einsum": "pyjx.numpy",
-    "numpy.index_tricks": "pyjx.numpy.grids",
+    "numpy.index_tricks": "pyjx.compat.pickles:CClass,RClass,_Mgrid,_Ogrid pyjx.numpy.grids",
     "numpy.lax_numpy": "pyjx.numpy",
     "numpy.linalg": "pyjx.numpy.linalg pyjx.numpy.linalg.decompositions "
                     "pyjx.numpy.linalg.invariants",
@@ -117,12 +121,16 @@ MODULES = {
         "jaxpr_fusion")], "pyjx.experimental.pallas.fuser"),
     **dict.fromkeys(("pallas.einshape", "tpu_info"), "pyjx.experimental.pallas.tpu"),
     "pallas.mosaic.core": "pyjx.experimental.pallas.tpu "
-                          "pyjx.experimental.pallas.kernel_grids:MemoryRef",
+                          "pyjx.experimental.pallas.kernel_grids:MemoryRef "
+                          "pyjx.experimental.pallas.tpu:AccMemorySpace=ACC",
     **dict.fromkeys([f"pallas.mosaic.{name}" for name in (
         "helpers", "interpret.interpret_pallas_call", "interpret.params", "lowering",
         "pipeline", "prefetch", "primitives", "random")], "pyjx.experimental.pallas.tpu"),
     **dict.fromkeys([f"pallas.mosaic.{name}" for name in ("sc_core", "sc_primitives")],
                     "pyjx.experimental.pallas.tpu_sc"),
+    **dict.fromkeys([f"pallas.mosaic_gpu.{name}" for name in (
+        "core", "helpers", "interpret.params", "pipeline", "primitives", "torch")],
+        "pyjx.experimental.pallas.mosaic_gpu"),
     **dict.fromkeys([f"pallas.triton.{name}" for name in ("core", "gpu_info", "primitives")],
                     "pyjx.experimental.pallas.triton"),
     "partition_spec": "pyjx.core.specs "
@@ -164,7 +172,8 @@ MODULES = {
     "state.discharge": "pyjx.experimental.pallas:run_state",
     "state.primitives": "pyjx.ref:ref_addupdate=addupdate,ref_get=get,ref_set=set,ref_swap=swap "
                         "pyjx.experimental.pallas:broadcast_to",
-    "state.types": "pyjx.core.avals pyjx.experimental.hijax:TransformedRef",
+    "state.types": "pyjx.core.avals pyjx.experimental.hijax:TransformedRef "
+                   "pyjx.experimental.pallas.mosaic_gpu:Transform",
     "third_party.scipy": "pyjx.scipy",
     "traceback_util": "pyjx.compat.callables:api_boundary,include_frame "
                       "pyjx.core.tracebacks:UnfilteredStackTrace "

@@ -25,13 +25,19 @@ from pyjx.compat.given_members import give
 from pyjx.core.array_type import Array
 from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.dtypes import DType
+from pyjx.core.forbidden import ForbiddenCollectiveError
 from pyjx.core.layouts import AutoLayout, Format, Layout
-from pyjx.core.meshes import AbstractDevice, AbstractMesh, AxisType
+from pyjx.core.meshes import AbstractDevice, AbstractMesh, AxisType, Mesh
 from pyjx.core.places import Space
 from pyjx.core.records import filled
 from pyjx.core.references import Ref
 from pyjx.core.specs import ManualAxisType, PartitionSpec
+from pyjx.core.symbolic.solving import UnexpectedDimVar
+from pyjx.core.trace import DynamicJaxprTracer, Tracer
+from pyjx.engine.batching import BatchTracer
+from pyjx.engine.forward import JVPTracer
 from pyjx.engine.types import TreeDef
+from pyjx.errors import ShardingTypeError
 from pyjx.flatten_util import Unravel, ravel_pytree
 from pyjx.guards import guard
 from pyjx.jaxlib_api import Device, JaxRuntimeError
@@ -42,7 +48,7 @@ from pyjx.random.implementations import implementations
 from pyjx.random.keys import KeyTy, PRNGKeyArray
 from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.array import _reconstruct_array
-from pyjx.runtime.sharding import NamedSharding
+from pyjx.runtime.sharding import DuplicateSpecError, IndivisibleError, NamedSharding
 from pyjx.runtime.stages import ArgInfo
 from pyjx.tree_util import Partial, default_registry, tree_map, tree_structure, tree_unflatten
 
@@ -192,6 +198,16 @@ def _unravel_list_single_dtype(indices: object, shapes: _Shapes, arr: Array) -> 
     return _unravel_list(indices, shapes, None, None, arr)
 
 
+# -- objects of `jax.numpy` of which there is one --------------------------------------------------
+
+
+def _only(name: str) -> type:
+    """What gives the object to a pickle that makes one of its class, with nothing in it."""
+    return type(name, (), {"__new__": lambda cls: getattr(numpy, name)})
+
+
+RClass, CClass, _Mgrid, _Ogrid = map(_only, ("r_", "c_", "mgrid", "ogrid"))
+
 # -- keys ------------------------------------------------------------------------------------------
 
 
@@ -229,6 +245,12 @@ def _reduced_argument(info: ArgInfo) -> Any:
 
 def _reduced_keys(keys: PRNGKeyArray) -> Any:
     return partial(random.wrap_key_data, impl=keys._impl.name), (keys._base_array,)
+
+
+def _reduced_generator(generator: Implementation) -> Any:
+    if implementations.get(generator.name) is not generator:
+        return generator.__reduce__()
+    return attrgetter("_impl"), (KeyTy(generator),)
 
 
 class _Called:
@@ -316,14 +338,22 @@ def write_as_jax() -> None:
     objects."""
     for home, values in {
         "jax": (ShapeDtypeStruct,), "jax._src.array": (_reconstruct_array,),
-        "jax._src.core": (ManualAxisType, Space), "jax._src.mesh": (AbstractDevice,),
+        "jax._src.core": (
+            ForbiddenCollectiveError, ManualAxisType, ShardingTypeError, Space, Tracer),
+        "jax._src.export.shape_poly": (UnexpectedDimVar,),
+        "jax._src.interpreters.ad": (JVPTracer,),
+        "jax._src.interpreters.batching": (BatchTracer,),
+        "jax._src.interpreters.partial_eval": (DynamicJaxprTracer,),
+        "jax._src.mesh": (AbstractDevice,), "jax._src.named_sharding": (DuplicateSpecError,),
+        "jax._src.random.prng": (PRNGKeyArray,), "jax._src.sharding": (IndivisibleError,),
         "jax.core": (ShapedArray,), "jax.tree_util": (default_registry,),
-        "jax.sharding": (AbstractMesh, AxisType, NamedSharding, PartitionSpec),
+        "jax.sharding": (AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec),
     }.items():
         for value in values:
             move(value, home)
     Space.__qualname__ = "MemorySpace"
     copyreg.pickle(ArgInfo, _reduced_argument)
     copyreg.pickle(PRNGKeyArray, _reduced_keys)
+    copyreg.pickle(Implementation, _reduced_generator)
     copyreg.pickle(Unravel, _reduced_unravel)
     copyreg.pickle(KeyTy, _reduced_key_dtype)

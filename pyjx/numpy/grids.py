@@ -329,8 +329,6 @@ def _axis_values(key: slice, name: str) -> Any:
 class _Grid:
     """`mgrid` and `ogrid`: coordinates by slices."""
 
-    __slots__ = ("name", "sparse")
-
     def __init__(self, name: str, sparse: bool) -> None:
         self.name = name
         self.sparse = sparse
@@ -360,8 +358,6 @@ ogrid = _Grid("ogrid", True)
 
 class _Joiner:
     """Concatenation of slices, arrays and scalars."""
-
-    __slots__ = ()
 
     name: ClassVar[str]
     axis: ClassVar[int]
@@ -422,15 +418,11 @@ class _Joiner:
 class RClass(_Joiner):
     """What `r_` is: it joins along the first axis."""
 
-    __slots__ = ()
-
     name, axis, ndmin, trans1d = "r_", 0, 1, -1
 
 
 class CClass(_Joiner):
     """What `c_` is: it joins along the last axis, and vectors are columns."""
-
-    __slots__ = ()
 
     name, axis, ndmin, trans1d = "c_", -1, 2, 0
 

@@ -7,6 +7,9 @@ import jax.example_libraries.optimizers
 import jax.experimental.layout
 import jax.experimental.sparse
 import jax.export
+import jax.extend.random
+import jax.interpreters.ad
+import jax.interpreters.partial_eval
 import jax.numpy as jnp
 import jax.scipy.optimize
 import jax.scipy.spatial.transform
@@ -15,6 +18,7 @@ import numpy as np
 from jax import lax
 from jax.experimental import checkify, pallas, sparse
 from jax.experimental.layout import Layout
+from jax.experimental.pallas import mosaic_gpu, tpu
 from jax.experimental.random import StatefulPRNG, stateful_rng
 from jax.flatten_util import ravel_pytree
 from jax.scipy.spatial.transform import Rotation
@@ -117,6 +121,14 @@ MAKERS = {
     "kernel": lambda: (pallas.ANY, pallas.ds(0, 3), pallas.BlockSpec((1,), None)),
     "grid": lambda: pallas.GridSpec((2,), (pallas.BlockSpec((1,), None),)),
     "error of a tracer": lambda: _raised(lambda: jax.jit(lambda x: bool(x))(1.0)),
+    "error of a mask": lambda: _raised(
+        lambda: jax.jit(lambda x: x[x > 0])(jnp.ones(3))),
+    "error of a size": lambda: _raised(lambda: bool(jax.export.symbolic_shape("a")[0] > 5)),
+    "tracers": lambda: [jax.core.Tracer, jax.interpreters.ad.JVPTracer,
+                        jax.interpreters.partial_eval.DynamicJaxprTracer],
+    "one of its kind": lambda: [jnp.r_, jnp.c_, jnp.mgrid, jnp.ogrid],
+    "generators": lambda: jax.extend.random.threefry_prng_impl,
+    "spaces of chips": lambda: [tpu.ACC, tpu.VMEM, mosaic_gpu.SMEM, mosaic_gpu.Barrier],
 }
 
 

@@ -130,9 +130,60 @@ def test_pickles_of_the_alias_load_in_jax(written):
     if not python:
         pytest.skip("PYJX_ORACLE_PYTHON names no Python with jax")
     found, wanted = json.loads(run(python, READ, str(written)))
+    masks = [found.pop(f"pickle{protocol}.error of a mask") for protocol in (2, 4)]
+    assert [kind for kind, _ in masks] == ["NonConcreteBooleanIndexError"] * 2  # in other words
     assert {name: said for name, said in found.items()
             if said != wanted[name.partition(".")[2]]
             and "error of a tracer" not in name} == {}  # of its own jax loads none, either
+
+
+NAMED_OTHERWISE = r"""
+import importlib, pickle, sys
+import pyjx.as_jax
+import jax, jax.numpy as jnp
+from jax.experimental.pallas import mosaic_gpu, tpu
+for module, name, public in [
+    ("core", "ForbiddenCollectiveError", None), ("core", "ShardingTypeError", None),
+    ("export.shape_poly", "InconclusiveDimensionOperation", "errors"),
+    ("export.shape_poly", "UnexpectedDimVar", None),
+    ("named_sharding", "DuplicateSpecError", None), ("sharding", "IndivisibleError", None),
+    ("pallas.mosaic.core", "AccMemorySpace", None),
+    *[("pallas.mosaic_gpu.core", name, "experimental.pallas.mosaic_gpu")
+      for name in ("Barrier", "MemorySpace", "BlockSpec", "WGMMAAccumulatorRef")],
+    ("pallas.mosaic_gpu.primitives", "wgmma", "experimental.pallas.mosaic_gpu"),
+    ("pallas.mosaic_gpu.helpers", "nd_loop", "experimental.pallas.mosaic_gpu"),
+    ("state.types", "Transform", "experimental.pallas.mosaic_gpu"),
+]:
+    found = pickle.loads(f"cjax._src.{module}\n{name}\n.".encode())
+    if public:
+        assert found is getattr(importlib.import_module(f"jax.{public}"), name), name
+assert pickle.loads(b"cjax._src.pallas.mosaic.core\nAccMemorySpace\n.") is tpu.ACC
+for name, public in [("RClass", "r_"), ("CClass", "c_"), ("_Mgrid", "mgrid"), ("_Ogrid", "ogrid")]:
+    state = "}(V__module__\nVjax.numpy\nub."
+    data = f"\x80\x02cjax._src.numpy.index_tricks\n{name}\n)\x81{state}".encode("latin1")
+    assert pickle.loads(data) is getattr(jnp, public), name
+assert jax.sharding.Mesh.__module__ == "jax.sharding"
+"""
+
+
+def test_names_that_jax_has_elsewhere_are_found():
+    """Which are those of classes of chips, of errors, and of objects of which there is one."""
+    run(sys.executable, NAMED_OTHERWISE)
+
+
+def test_errors_are_pickled_without_what_messages_are_made_of():
+    with pytest.raises(IndexError) as mask:
+        pyjx.jit(lambda x: x[x > 0])(pyjx.numpy.ones(3))
+    with pytest.raises(Exception, match="inconclusive") as size:
+        bool(pyjx.export.symbolic_shape("a")[0] > 5)
+    for error in (mask.value, size.value):
+        error.marked = 1  # by users
+        error.add_note("here")
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), again.marked) == (type(error), str(error), 1)
+        assert again.__notes__ == error.__notes__
+        assert modules_in(pickle.dumps(error)) == {"pyjx"}
+        assert [getattr(again, name, None) for name in ("said", "question")] == [None, None]
 
 
 # What a process that has just come under the alias writes of each object, each in a child of its
@@ -219,8 +270,7 @@ print(json.dumps(missing))
 # Classes of the interpreters' inner workings, a module that is a package in jax alone, and one of
 # which pyjx has the names alone.
 UNKNOWN = ("jax._src.interpreters.", "jax.experimental.roofline.roofline:", "jax._src.thunky.",
-           "jax._src.dtypes:_CanonicalizeValueHandlersDict",
-           "jax._src.pallas.mosaic.core:AccMemorySpace")
+           "jax._src.dtypes:_CanonicalizeValueHandlersDict")
 
 
 def test_names_that_pickles_of_jax_hold_are_known():
