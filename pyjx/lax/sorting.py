@@ -211,6 +211,7 @@ def _top_k_batch(operands: Values, dims: BatchDims, *, axis: int, is_stable: boo
 
 top_k_p = register(Primitive("top_k", sharding_rule=lambda outs, x, *, axis, **_: _choice_sharding(
                                  x, axis), shape_rule=_top_k_shape, batch=_top_k_batch,
+                             arithmetic=lambda eqn: (size(eqn.invars[0]), 0.0),
                              keeps_nans=True, multiple_results=True))
 top_k_p.define(jvp=_choice_jvp(top_k_p, lambda params, ndim: params["axis"]))
 

@@ -127,6 +127,9 @@ def test_calls_are_looked_into():
 
 @pytest.mark.parametrize(("f", "n"), [
     (jnp.linalg.cholesky, 64 / 3 * 8), (lambda x: jnp.linalg.eigh(x)[0], 9 * 512),
+    (lambda x: lax.linalg.schur(x)[0], 25 * 512), (lax.linalg.hessenberg, 3 * 512),
+    (lambda x: lax.linalg.tridiagonal(x)[0], 512), (lambda x: jnp.linalg.solve(x, x), 512),
+    (lambda x: jax.scipy.linalg.qr(x, pivoting=True), 512), (lambda x: lax.top_k(x, 3), 64),
 ])
 def test_linear_algebra(f, n):
     assert cost(f, np.eye(8, dtype=np.float32)).total.flops >= n

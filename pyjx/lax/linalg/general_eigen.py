@@ -171,8 +171,9 @@ def _schur_shape(x: ShapedArray, *, compute_schur_vectors: bool, sort_eig_vals: 
     return [typed(x, n, n)] * (2 if compute_schur_vectors else 1)
 
 
-schur_p = register(Primitive("schur", sharding_rule=along_batch(2),
-                             shape_rule=_schur_shape, multiple_results=True))
+schur_p = register(Primitive("schur", arithmetic=of_matrix(lambda m, n, out: 25.0 * n**3),
+                             sharding_rule=along_batch(2), shape_rule=_schur_shape,
+                             multiple_results=True))
 
 
 def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
@@ -221,6 +222,7 @@ def _hessenberg_shape(x: ShapedArray) -> list[ShapedArray]:
 
 
 hessenberg_p = register(Primitive("hessenberg", sharding_rule=along_batch(2),
+                                  arithmetic=of_matrix(lambda m, n, out: 10 / 3 * n**3),
                                   shape_rule=_hessenberg_shape,
                                   multiple_results=True))
 
@@ -261,6 +263,7 @@ def _tridiagonal_shape(x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
 
 
 tridiagonal_p = register(Primitive("tridiagonal", sharding_rule=along_batch(2),
+                                   arithmetic=of_matrix(lambda m, n, out: 4 / 3 * n**3),
                                    shape_rule=_tridiagonal_shape,
                                    multiple_results=True))
 

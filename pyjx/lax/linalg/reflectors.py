@@ -153,7 +153,8 @@ geqrf_p = register(Primitive("geqrf", arithmetic=_reflectors_arithmetic,
                                                   several=True),
                              sharding_rule=along_batch(2),
                              shape_rule=_geqrf_shape, multiple_results=True))
-geqp3_p = register(Primitive("geqp3", sharding_rule=along_batch(2),
+geqp3_p = register(Primitive("geqp3", arithmetic=_reflectors_arithmetic,
+                             sharding_rule=along_batch(2),
                              shape_rule=_geqp3_shape, multiple_results=True))
 
 
