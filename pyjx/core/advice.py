@@ -23,6 +23,7 @@ from pyjx.core.call_code import (
     attribute,
     before,
     callee,
+    is_compared,
     leaves_given,
     method_called,
     path_of,
@@ -333,13 +334,8 @@ def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     said, kind, value = found.groups()
     if kind.endswith("Tracer"):
         said = said.replace(f"an object of type <class '{kind}'>", "a traced value")
-    inner = re.search(r"unhashable type: '(?:\w+\.)*(\w+)'", found.string)
-    held = ""
-    kind = kind.rpartition(".")[2]
-    if inner and inner[1] != kind:  # by what has a hash of its elements'
-        held, kind = f"It holds a value of type {inner[1]}. ", inner[1]
-    return (f"{said}{shortened_text(without_addresses(value))}.\n{_called(last, value)}{held}"
-            f"{_without_object(last) or hashable(kind, value)}")
+    return (f"{said}{shortened_text(without_addresses(value))}.\n{_called(last, value)}"
+            f"{_without_object(last) or hashable(kind.rpartition('.')[2], value, found.string)}")
 
 
 def _as_narrow(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
@@ -470,16 +466,29 @@ _TRACED = {
     "BatchTracer": "It is mapped by vmap: let in_axes be None for it"}
 
 
-def hashable(kind: str, value: str) -> str:
-    """What may be static in the place of an object of this type and text, which has no hash."""
+def hashable(kind: str, value: str, error: str) -> str:
+    """What may be static in the place of an object of this type and text, which has no hash, as
+    the error says of it, or of what it holds."""
     left_out = "leave this one out of static_argnums and static_argnames."
+    inner = re.search(r"unhashable type: (?:<class )?'(?:\w+\.)*(\w+)'", error)
+    held = ""
+    if inner and inner[1] != kind:  # by what has a hash of its elements'
+        held = f"It holds a value of type {inner[1]}. "
+        if kind not in ("tuple", "frozenset"):
+            left_out = (f"{left_out[:-1]}, and let the class {kind} be a pytree, by "
+                        "jax.tree_util.register_dataclass.")
+        kind = inner[1]
     if kind.endswith("Tracer"):
-        return f"{_TRACED.get(kind, _TRACED_BY_OTHERS)}, or {left_out}"
+        held = held and "It holds a traced value. "
+        return f"{held}{_TRACED.get(kind, _TRACED_BY_OTHERS)}, or {left_out}"
+    if "PRNGKeyArray" in kind:
+        return f"{held}Keys are no static arguments: {left_out}"
     if "Array" in kind or "ndarray" in kind:
-        return f"Arrays are no static arguments: give int(x) of a number, or {left_out}"
+        number = "give int(x) of a number, or " * bool(re.fullmatch(r"-?[\d.e+-]+", value))
+        return f"{held}Arrays are no static arguments: {number}{left_out}"
     if re.search(r"\b[Aa]rray\(", value):
         return f"It holds arrays, which are no static arguments: {left_out}"
-    compared = "Static arguments are compared from call to call: "
+    compared = f"{held}Static arguments are compared from call to call: "
     kind = "dict" if kind.lower().endswith("dict") else kind
     again = " dict(...) makes a dictionary of that again." if kind == "dict" else ""
     other = _HASHABLE.get(kind)
@@ -624,6 +633,16 @@ def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) 
     return found.string + hint(f"pyjx.{kind}", "__call__") if misspelt.is_ours(last) else None
 
 
+def _as_compared(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """That an operator which binds closer than comparisons has taken what they are to compare."""
+    *_, users = [tb for tb in tracebacks_of(exc) if not is_internal(
+        tb.tb_frame.f_code.co_filename)]
+    symbol = {"and": "&", "or": "|", "xor": "^"}.get(found[1])
+    meant = f"(a > b) {symbol} (c < d)" if symbol else "~(a > b)"
+    return (f"{found[0]} `{symbol or '~'}` binds closer than comparisons, which stand in brackets: "
+            f"{meant}.") if is_compared(users) else None
+
+
 def _as_context(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """That what gives a context is called, where it stands behind `with` itself."""
     name, value = value_called(last.tb_frame, before(last))
@@ -664,6 +683,11 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         f"{'(((key, x), ...), aux)' if found[1] else '((x, ...), aux)'}: the children in a tuple, "
         "also a single one, and aux, which holds no arrays and may be None.")),
     (ValueError, _UNHASHABLE, _as_static), (TypeError, misspelt.DTYPE, misspelt.as_dtype),
+    ((TypeError, ValueError), re.compile(
+        r"^(?:.*\b(?:index|indices|Indexer)\b.*(?:key<\w+>|PRNGKeyArray)|'PRNGKeyArray' object "
+        "cannot be interpreted as an integer)"), lambda exc, found, last: (
+        f"{found[0]}. A key is no index: jax.random.randint(key, shape, 0, n) draws integers, "
+        "jax.random.choice(key, x) an element.")),
     ((TypeError, ValueError), _OF_KEYS, lambda exc, found, last: (
         f"{found.string.removesuffix('.')}. Keys hold no numbers: jax.random.key_data(key) gives "
         "those behind one. Other keys are jax.random.fold_in(key, number) and "
@@ -717,6 +741,8 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
     (TypeError, re.compile("^'[\\w.]+' object does not support the .*context manager protocol"),
      _as_context),
     (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"), _as_called_value),
+    (TypeError, re.compile(r"^(and|or|xor|not) does not accept dtype .*?(?= Compare, as)"),
+     _as_compared),
     (TypeError, re.compile(r"^Array\(\) takes no arguments$"), lambda exc, found, last:
      f"{found.string}. Make an array by jnp.asarray(values), or jnp.zeros(shape)."),
     (TypeError, re.compile(r"^%\w format: .* not (?:\w+\.)*ArrayImpl$"), lambda exc, found, last:

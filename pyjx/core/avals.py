@@ -93,7 +93,7 @@ def shape_error(shape: Any) -> TypeError:
     hint = " Did you mean its .shape?" * (rank > 0)
     shape = (shape,) if getattr(shape, "shape", None) == () else shape
     return TypeError("Shapes must be 1D sequences of concrete values of integer type, "
-                     f"got {shortened(shape)}.{_traced_dimension(shape) or hint}")
+                     f"got {shortened(shape)}.{hint}{_traced_dimension(shape)}")
 
 
 def _listed(shape: Any) -> list[Any]:

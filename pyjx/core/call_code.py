@@ -353,15 +353,32 @@ def _on_stack(count: int, before: list[Instruction], frame: FrameType) -> list[A
     return values
 
 
-def indexed_at(tb: TracebackType) -> Any:
-    """What a subscript that failed is of; `UNKNOWN` where it is lost."""
-    before = [i for i in _instructions(tb.tb_frame.f_code) if i.offset < tb.tb_lasti]
-    return (_on_stack(2, before, tb.tb_frame) or [UNKNOWN])[0]
+def indexed_at(frame: FrameType, at: int) -> Any:
+    """What a subscript at an offset of a frame is of; `UNKNOWN` where it is lost."""
+    before = [i for i in _instructions(frame.f_code) if i.offset <= at][:-1]
+    return (_on_stack(2, before, frame) or [UNKNOWN])[0]
 
 
 def before(tb: TracebackType) -> int:
     """The offset of the instruction before the one that failed."""
     return max([i.offset for i in _instructions(tb.tb_frame.f_code) if i.offset < tb.tb_lasti])
+
+
+def is_compared(tb: TracebackType) -> bool:
+    """Whether a comparison takes what an operator that failed was to give."""
+    starts, (first, *after) = _starts(tb.tb_frame.f_code), [
+        i for i in _instructions(tb.tb_frame.f_code) if i.offset >= tb.tb_lasti]
+    following = next((i for i in after if i.opname not in ("SWAP", "COPY")), first)
+    return first.opname in ("BINARY_OP", "UNARY_INVERT") and (
+        following.opname == "COMPARE_OP" or any([
+            i.opname == "COMPARE_OP" and starts[i.offset // 2] == starts[first.offset // 2]
+            for i in after]))
+
+
+def is_chained(frame: FrameType, at: int) -> bool:
+    """Whether what asks for a truth value at an offset is a comparison of three values."""
+    done = [i.opname for i in _instructions(frame.f_code) if i.offset <= at]
+    return "SWAP COPY COMPARE_OP" in " ".join(done[-6:])
 
 
 def is_stored(tb: TracebackType) -> bool:

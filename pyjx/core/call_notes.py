@@ -7,12 +7,14 @@ from __future__ import annotations
 import builtins
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from inspect import Parameter
 from opcode import opmap
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any
+
+from numpy.exceptions import AxisError
 
 from pyjx.core.call_code import (
     UNKNOWN,
@@ -70,8 +72,9 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
             return
         if isinstance(exc, ASKED):
             _tell_traced(exc, call, static)
-        text = None if hasattr(exc, "_is_told") else _of_flag(exc, call) or _of_function(
-            exc, told(exc, call, list(tracebacks_of(exc))), call)
+        text = None if hasattr(exc, "_is_told") else (
+            _of_flag(exc, call) or _exchanged(exc, call) or _of_function(
+                exc, told(exc, call, list(tracebacks_of(exc))), call))
         if text is not None:
             say(exc, text)
             exc._is_told = True  # type: ignore[attr-defined]
@@ -120,11 +123,67 @@ def _of_function(exc: Exception, text: str | None, call: Call) -> str | None:
         first, cure = found[1], found.string[found.end():]
         shown = "".join([f". {p} is {x}" for p, x in wrong.items() if f"got {x}" not in first])
     if exchanged:
-        order = ["*" * (p.kind is p.VAR_POSITIONAL) + name for name, p in call.parameters.items()
-                 if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD) and (
-                     p.default is p.empty or name in call.given)]
-        cure = f"The order of the arguments is {call.name}({', '.join(order)})."
+        cure = _order(call)
     return f"{first}{shown}. {cure or 'Give the function itself, not what it returns.'}"
+
+
+def _order(call: Call) -> str:
+    order = ["*" * (p.kind is p.VAR_POSITIONAL) + name for name, p in call.parameters.items()
+             if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD) and (
+                 p.default is p.empty or name in call.given)]
+    return f"The order of the arguments is {call.name}({', '.join(order)})."
+
+
+def _is_name(x: Any) -> bool:
+    return isinstance(x, str) or (type(x) is tuple and bool(x) and all(map(_is_name, x)))
+
+
+def _rank(x: Any) -> int:
+    return len(x.shape) if hasattr(x, "shape") else type(x) in (list, tuple)
+
+
+def _is_whole(x: Any) -> bool:
+    return all(map(_is_whole, x)) if type(x) in (list, tuple) else isinstance(x, int) or (
+        getattr(getattr(x, "dtype", None), "kind", "f") in "iu")
+
+
+def _has_axes(x: Any) -> bool:
+    return _rank(x) > 0 and type(x) is not tuple
+
+
+# What may stand for a parameter of this name where others' values have been given for it.
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(["operand", "a", "arr"], _has_axes),
+    "update": lambda x: not isinstance(x, (list, tuple)),
+    "q": lambda x: _rank(x) < 2,
+    **dict.fromkeys(["start_indices", "scatter_indices", "indices"], _is_whole),
+    **dict.fromkeys(["start_index", "index"], lambda x: not _rank(x)),
+    "updates": lambda x: not isinstance(x, tuple),
+    "dimension_numbers": lambda x: type(x).__name__.endswith("DimensionNumbers"),
+    "axis_name": _is_name, "perm": lambda x: not isinstance(x, str),
+    "concat_axis": lambda x: isinstance(x, int), "split_axis": lambda x: isinstance(x, int),
+    "pred": lambda x: not isinstance(x, str), "msg": lambda x: isinstance(x, str),
+}
+_SENTENCE = re.compile("[.;](?= [A-Za-z])")
+
+
+def _exchanged(exc: Exception, call: Call) -> str | None:
+    """The order of the arguments, where two were given for each other: each fits the other's
+    parameter, and one of them not its own."""
+    body = next((tb.tb_frame.f_locals for tb in tracebacks_of(exc)
+                 if tb.tb_frame.f_code is call.code), {})
+    known = {p: body.get(p, x) if x is UNKNOWN else x for p, x in call.given.items() if p in _KINDS}
+    wrong = [p for p, x in known.items() if not _KINDS[p](x)]
+    for p, q in [(p, q) for p in wrong for q in known if p not in (q, "q") and {*wrong} <= {p, q}]:
+        if _KINDS[p](known[q]) and _KINDS[q](known[p]):
+            said = str(exc)
+            if isinstance(exc, AxisError):  # which makes its message anew
+                exc.add_note(_order(call))
+                return None
+            ends = [m.start() for m in _SENTENCE.finditer(said)][
+                said.startswith("Error interpreting"):]
+            return f"{said[:ends[0]] if ends else said.removesuffix('.')}. {_order(call)}"
+    return None
 
 
 def _is_function(x: Any) -> bool:

@@ -74,7 +74,9 @@ def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
         return _Cure("A part of known size is x_ref[pl.ds(start, size)]." if kernel else (
             "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size)."))
     if operation == "BINARY_SUBSCR":
-        return _Cure(_chosen(call_code.indexed_at(tb)))
+        return _Cure(_chosen(call_code.indexed_at(frame, at)))
+    if call_code.is_chained(frame, at):
+        return _Cure(_CHAINED)
     if operation == "UNARY_NOT":
         return _Cure(_PYTHONS.format("not", "~x of Booleans, or jnp.logical_not(x)"))
     if operation == "CONTAINS_OP":
@@ -171,7 +173,9 @@ _OF_OTHERS = ("These have different structures or shapes. Choose between functio
 
 def _chosen(xs: Any) -> str:
     """What serves in the place of an index that is traced."""
-    if type(xs) not in (list, tuple) or any([isinstance(x, str) for x in xs]):
+    if texts := _of_texts(xs):
+        return texts
+    if type(xs) not in (list, tuple):
         return _OF_ARRAYS + f"{_OF_TREES}; " * (xs is UNKNOWN) + _OF_FUNCTIONS
     if all(map(callable, xs)):
         return f"{_OF_FUNCTIONS[:-1]}: lax.switch(i, functions, *operands)."
@@ -179,6 +183,15 @@ def _chosen(xs: Any) -> str:
         return _OF_OTHERS
     return (f"T{_OF_TREES[1:]}." if tree_structure(xs[0]).num_nodes > 1 else
             _OF_ARRAYS + _OF_FUNCTIONS)
+
+
+def _of_texts(xs: Any) -> str:
+    """What serves in the place of an index of a text, or of several; empty of anything else."""
+    several = type(xs) in (list, tuple) and any([isinstance(x, str) for x in xs])
+    if not several and not isinstance(xs, str):
+        return ""
+    return ("Texts are in no array: index them outside of what is traced, by int(i) of a number, "
+            f"or np.asarray({'x' if several else 'list(x)'})[np.asarray(i)] of several.")
 
 
 def are_alike(xs: Sequence[Any]) -> bool:
@@ -189,6 +202,8 @@ def are_alike(xs: Sequence[Any]) -> bool:
 
 
 _PYTHONS = "Python's `{}` asks for the value: use {}."
+_CHAINED = ("To compare a < b < c Python asks a < b for its truth value: write (a < b) & (b < c). "
+            "`&` and `|` bind closer than comparisons, which stand in brackets.")
 OF_FILES = "Save what the traced function returns."
 _FILES = ("dump", "dumps", "save", "savetxt", "savez", "savez_compressed", "tofile")
 
@@ -230,8 +245,11 @@ def as_number(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     name, called = value_called(frame, at) if operation in CALLS else ("", None)
     if other := _in_place_of(name, called, frame, at, None):
         return f"{said}. {other}"
+    if call_code.is_chained(frame, at):
+        return f"{said}. {_CHAINED}"
     if x.ndim and operation == "BINARY_SUBSCR":
-        return f"{said}. {_OF_ARRAYS.partition(';')[0]}."
+        texts = _of_texts(call_code.indexed_at(frame, at))
+        return f"{said}. {texts or _OF_ARRAYS.partition(';')[0] + '.'}"
     traced = hasattr(x, "_trace")
     if called in (int, float, complex):
         return f"{said}. " + ("Its one number is x.item()." if x.size == 1 and not traced else

@@ -14,7 +14,7 @@ from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.integers import max_dim
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.scalars import int_fits, scalar_of
-from pyjx.core.trace import is_concrete
+from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.types import TreeDef, Value
 from pyjx.lax.agreement import KeptFunctions, debug_info_of
 from pyjx.lax.common import operand
@@ -118,9 +118,11 @@ def _index_dtype(lower: ArrayLike, upper: ArrayLike) -> Any:
     signed = all([dtypes.issubdtype(x.dtype, np.signedinteger) for x in (a, b)])
     if signed and a.weak_type != b.weak_type:
         return b.dtype if a.weak_type else a.dtype
+    traced = any([isinstance(x, Tracer) for x in (lower, upper)])
+    cure = "n // 2 in place of n / 2, or x.astype(int)" if traced else "such as int(x)"
     raise TypeError("lower and upper arguments to fori_loop must have equal types, got "
                     f"{dtypes.name(a.dtype)} and {dtypes.name(b.dtype)}. Make both integers of one "
-                    "dtype, such as int(x).")
+                    f"dtype, {cure}.")
 
 
 def _holds(loop_carry: Any) -> Any:

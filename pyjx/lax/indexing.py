@@ -325,11 +325,12 @@ def _gather_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, *,
     dn = dimension_numbers
     given, places = entries_of(x), entries_of(indices)
     entries: list[Any] = [None] * out.ndim
+    cut = " and ".join([name for name, of in (("operand", given), ("indices", places)) if any(of)])
     message = (
         "Use `.at[...].get(out_sharding=)` to provide output PartitionSpec for the gather "
         "indexing as out sharding could not be resolved unambiguously (or would require "
         f"collectives on inputs). Got operand={x!r}, indices={indices!r}. Give it as "
-        f"{spec_to_give()}, or call jax.reshard on the operand before.")
+        f"{spec_to_give()}, or call jax.reshard on the {cut} before.")
     batch = [i for i in range(out.ndim) if i not in dn.offset_dims]
     clear = all([e is None or i in dn.start_indices_batching_dims for i, e in enumerate(places)])
     taken = iter(dn.offset_dims)

@@ -123,6 +123,11 @@ def _check_summed(mesh: Mesh | AbstractMesh, spec: Any, names: tuple[Any, ...]) 
 
 
 def _raise_no_spec(given: Any) -> NoReturn:
+    if isinstance(given, dict) or (isinstance(given, (tuple, list)) and len(given) > 1 and any(
+            [isinstance(x, (PartitionSpec, dict)) for x in given])):
+        raise TypeError("A NamedSharding has one PartitionSpec. Of a tree of specs, each leaf has "
+                        "its own: jax.tree.map(lambda s: NamedSharding(mesh, s), specs); got "
+                        f"{given!r} of type {type(given)}.")
     entries = given if isinstance(given, (tuple, list)) else (given,)
     meant = entries[0] if len(entries) == 1 and isinstance(entries[0], PartitionSpec) else (
         f"jax.P({', '.join(map(repr, entries))})")

@@ -359,11 +359,12 @@ def raise_unhashable(name: str, static: Any) -> NoReturn:
     for where, value, _ in (*static[0], *static[1]):
         try:
             hash(value)
-        except TypeError:
+        except TypeError as error:
             raise ValueError("Non-hashable static arguments are not supported. An error occurred "
                              f"while trying to hash the static argument {where!r} of {name}, an "
                              f"object of type {type(value)}, {shortened(value)}. "
-                             f"{advice.hashable(type(value).__name__, repr(value))}") from None
+                             f"{advice.hashable(type(value).__name__, repr(value), str(error))}"
+                             ) from None
     raise TypeError(f"unhashable arguments of the jitted function {name}")
 
 

@@ -3,6 +3,7 @@ name of jax as under pyjx's own."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 import subprocess
@@ -11,12 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, nn
 from pyjx.core import tracebacks
+from pyjx.experimental import checkify
 from pyjx.numpy.array_methods import FORWARDED
 
 pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
@@ -181,3 +184,156 @@ def test_the_note_of_a_method_tells_its_array_first() -> None:
             assert re.match(rf"The call was (Array\.)?{name}\((\w+=)?{array}[,)]", shown)
             told.add(name)
     assert len(told) > 20
+
+
+# -- static arguments ------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    x: Any
+    n: Any
+
+
+STEP: Any = jax.jit(lambda s, y: y, static_argnums=0)
+REGISTER = "let the class State be a pytree, by jax.tree_util.register_dataclass."
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: jax.vmap(lambda x: STEP(State(x, 3), x))(V), ("It holds a traced value. It is mapped "
+                                                           "by vmap", REGISTER)),
+    (lambda: jax.jit(lambda x: STEP(State(x, 3), x))(V), ("It holds a traced value. It is traced",
+                                                          REGISTER)),
+    (lambda: STEP(State(V, 3), V), ("It holds a value of type ArrayImpl. Arrays are no static",
+                                    REGISTER)),
+    (lambda: jax.jit(lambda x: STEP((x, 2), x))(V), ("It holds a traced value.", "argnames.")),
+    (lambda: STEP(State(1, [3]), V), ("It holds a value of type list.", "give a tuple in the")),
+    (lambda: jax.jit(lambda x: STEP(State(1, [3]), x))(V), ("It holds a value of type list.",
+                                                            "give a tuple in the place")),
+    (lambda: STEP(jax.random.key(0), V), ("Keys are no static arguments: leave",)),
+    (lambda: STEP(V, V), ("Arrays are no static arguments: leave",)),
+    (lambda: STEP(X, V), ("Arrays are no static arguments: give int(x) of a number, or leave",)),
+])
+def test_what_a_static_argument_holds_is_told(call: Callable[[], Any], words: tuple[str, ...]
+                                              ) -> None:
+    check(call, *words, without="has __eq__ and no __hash__")
+
+
+# -- the order of arguments ------------------------------------------------------------------------
+
+
+def in_vmap(f: Callable[[Any], Any]) -> Callable[[], Any]:
+    return lambda: jax.vmap(f, axis_name="i")(M)
+
+
+U, M = jnp.ones((4, 4)), jnp.ones((2, 2))
+UNEVEN = jnp.ones((3, 2))
+NUMBERS: Any = lax.GatherDimensionNumbers((1,), (0,), (0,))
+
+
+@pytest.mark.parametrize(("call", "order"), [
+    (lambda: lax.dynamic_update_slice(U, (0, 0), M), "dynamic_update_slice(operand, update, st"),
+    (lambda: lax.dynamic_update_slice(U, jnp.array([0, 0]), M), "(operand, update, start_indices)"),
+    (lambda: jax.jit(lambda i: lax.dynamic_update_slice(V, (i,), V))(0), "(operand, update, st"),
+    (lambda: lax.dynamic_slice((0, 0), U, (2, 2)), "dynamic_slice(operand, start_indices, slice"),
+    (lambda: lax.dynamic_update_slice_in_dim(U, 0, U[:1], 0), "(operand, update, start_index,"),
+    (lambda: lax.dynamic_update_index_in_dim(U, 0, U[:1], 0), "(operand, update, index, axis)"),
+    (lambda: lax.dynamic_slice_in_dim(0, U, 2), "(operand, start_index, slice_size)"),
+    (lambda: lax.gather(U, NUMBERS, jnp.zeros((1, 1), int), (1, 4)), "gather(operand, start_indic"),
+    (lambda: lax.scatter(UNEVEN, jnp.ones((1, 2)), jnp.zeros((1, 1), int),
+                         lax.ScatterDimensionNumbers((1,), (0,), (0,))),
+     "scatter(operand, scatter_indices, updates, dimension_numbers)"),
+    (in_vmap(lambda x: lax.ppermute(x, [(0, 1), (1, 0)], "i")), "name: (0, 1). The order of the arg"
+     "uments is ppermute(x, axis_name, perm)."),
+    (in_vmap(lambda x: lax.all_to_all(x, 0, 0, "i")), "(x, axis_name, split_axis, concat_axis)."),
+    (lambda: checkify.checkify(lambda x: checkify.check("msg", x > 0))(1.0), "check(pred, msg, *f"),
+    (lambda: jnp.quantile(0.5, UNEVEN, axis=0), "got shape (3, 2). The order of the arguments is "
+     "quantile(a, q, axis)."),
+    (lambda: jnp.quantile(0.5, V, axis=0), "quantile(a, q, axis)."),
+    (lambda: jnp.percentile(50, UNEVEN), "percentile(a, q)."),
+    (lambda: jnp.take(0, UNEVEN, axis=1), "take(a, indices, axis)."),
+    (lambda: jnp.take_along_axis(jnp.zeros((1, 1), int), M, axis=1), "(arr, indices, axis)."),
+])
+def test_exchanged_arguments_are_told_their_order(call: Callable[[], Any], order: str) -> None:
+    check(call, "The order of the arguments is ", order, without="jnp.asarray")
+
+
+@pytest.mark.parametrize("call", [
+    lambda: lax.dynamic_slice(U, (0, 0.5), (2, 2)), lambda: jnp.take(V, 1.5),
+    lambda: jnp.quantile(V, jnp.full((2, 2), 0.5)), lambda: checkify.check(1.0, "msg"),
+    in_vmap(lambda x: lax.ppermute(x, "j", [(0, 1)])), lambda: lax.dynamic_slice_in_dim(U, 0, 9),
+])
+def test_arguments_in_their_places_are_told_no_order(call: Callable[[], Any]) -> None:
+    check(call, without="The order of the arguments")
+
+
+# -- indices and comparisons -----------------------------------------------------------------------
+
+
+VOCABULARY = ["a", "b"]
+
+
+def test_texts_are_indexed_outside_of_what_is_traced() -> None:
+    i = jnp.array([0, 1])
+    for call in (lambda: VOCABULARY[i], lambda: jax.jit(lambda i: VOCABULARY[i])(0),
+                 lambda: jax.jit(lambda i: [VOCABULARY[j] for j in i])(i), lambda: "abc"[i]):
+        said = mistake(call)
+        assert "jnp.asarray(x)[i]" not in said
+        made = re.search(r"of a number, or (.*?) of several", said)[1]  # type: ignore[index]
+        assert [*eval(made, {"np": np, "x": "ab" if "list" in made else VOCABULARY, "i": i})] == [
+            "a", "b"]
+    check(lambda: jax.jit(lambda i: [1.0, 2.0][i])(0), "make them an array: jnp.asarray(x)[i]")
+
+
+@pytest.mark.parametrize("index", [
+    lambda k: V[k], lambda k: V.at[k].set(1), lambda k: jnp.take(V, k), lambda k: [1, 2][k], range,
+    jax.jit(lambda k: V[k]), lambda k: lax.dynamic_slice(V, (k,), (1,))])
+def test_a_key_is_no_index(index: Callable[[Any], Any]) -> None:
+    key = jax.random.key(0)
+    check(lambda: index(key), "A key is no index: jax.random.randint(key, shape, 0, n) draws",
+          without="astype")
+    assert V[jax.random.randint(key, (2,), 0, 3)].shape == (2,)
+
+
+@pytest.mark.parametrize(("text", "cure"), [
+    ("x > 1e-4 & i < 100", "(a > b) & (c < d)"), ("x > 0. | x < 2.", "(a > b) | (c < d)"),
+    ("(x > 0) & x < 1", "(a > b) & (c < d)"), ("jnp.where(~x > 0, 1, 2)", "~(a > b)"),
+    ("jax.jit(lambda x: jnp.where(x > .5 & x < 2., x, 0))(x)", "(a > b) & (c < d)"),
+    ("0 < x < 1", "(a < b) & (b < c)"), ("i > 0 & i < 2", "(a < b) & (b < c)"),
+    ("jax.jit(lambda x: 0 < x < 1)(x[0])", "(a < b) & (b < c)"),
+    ("(x == 1.) | x", ""), ("f(x & x) > 0", ""), ("x & x", ""), ("True if x else (x < 1)", ""),
+])
+def test_comparisons_beside_an_operator_stand_in_brackets(text: str, cure: str) -> None:
+    known = {"x": V, "i": jnp.arange(3), "jnp": jnp, "jax": jax, "f": lambda x: x}
+    check(lambda: eval(text, known), cure, without="no such" if cure else "stand in brackets")
+
+
+# -- loops, shapes and shardings -------------------------------------------------------------------
+
+
+def test_bounds_of_a_loop_that_are_traced_are_told_what_makes_integers_of_them() -> None:
+    def loop(n: Any) -> Any:
+        return lax.fori_loop(0, n, lambda i, c: c + 1, 0)
+
+    check(lambda: jax.jit(lambda n: loop(n / 2))(4), "n // 2 in place of n / 2, or x.astype(int).",
+          without=" int(x)")
+    for f in (lambda n: n // 2, lambda n: (n / 2).astype(int)):
+        assert jax.jit(lambda n, f=f: loop(f(n)))(4) == 2
+    check(lambda: loop(4 / 2), "such as int(x)")
+
+
+def test_a_traced_array_in_the_place_of_a_shape_means_its_own() -> None:
+    key = jax.random.key(0)
+    for call in (lambda x: jax.random.bernoulli(key, 0.5, x), jnp.zeros, lambda x: x.reshape(x)):
+        check(lambda call=call: jax.jit(call)(V), "Did you mean its .shape?")  # type: ignore[misc]
+    check(lambda: jax.jit(jnp.zeros)(3), without=".shape?")
+
+
+@pytest.mark.parametrize("specs", [{"w": jax.P("x"), "b": jax.P()}, [jax.P("x"), jax.P()],
+                                   ({"w": jax.P("x")}, jax.P())])
+def test_a_tree_of_specs_has_a_sharding_for_each(specs: Any) -> None:
+    mesh = jax.make_mesh((1,), ("x",))
+    said = mistake(lambda: jax.NamedSharding(mesh, specs))
+    made = re.search(r"jax\.tree\.map\(.*specs\)", said)[0]  # type: ignore[index]
+    assert jax.tree.leaves(eval(made, {
+        "jax": jax, "NamedSharding": jax.NamedSharding, "mesh": mesh, "specs": specs}))

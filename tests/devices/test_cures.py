@@ -42,6 +42,10 @@ def typed(call):
         jax.device_put(X, P("data", "model")), *more))
 
 
+def tokens():
+    return jax.device_put(np.zeros((4, 2), int), P("data"))
+
+
 def apart():
     return jax.device_put(X, NamedSharding(MESH, P("x")))
 
@@ -139,6 +143,12 @@ CASES = {
     "permuted": (typed(lambda x: jax.random.permutation(jax.random.key(0), x)),
                  "or call jax.reshard on the operand before.",
                  typed(lambda x: jax.random.permutation(jax.random.key(0), jax.reshard(x, P())))),
+    "gathered": (typed(lambda x: jax.reshard(x, P(None, "model"))[tokens()]),
+                 "or call jax.reshard on the operand and indices before.",
+                 typed(lambda x: jax.reshard(x, P())[jax.reshard(tokens(), P())])),
+    "gathered-at": (typed(lambda x: x[jax.reshard(tokens(), P())]), "on the operand before."),
+    "gathered-by": (typed(lambda x: jax.reshard(x, P())[tokens()]), "on the indices before.",
+                    typed(lambda x: jax.reshard(x, P())[jax.reshard(tokens(), P())])),
     "pmap-of-number": (lambda: jax.pmap(lambda x: x)(1.0), "without pmap, as nothing else is mapp"),
     "pmap-without-name": (lambda: jax.pmap(lambda x: lax.psum(x, "i"))(V), "axes here are []"),
     "pmap-static": (lambda: jax.pmap(lambda x, n: x, static_argnums=1), "'static_broadcasted_arg"),
