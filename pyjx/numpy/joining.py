@@ -623,7 +623,9 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
                             out_sharding, "repeat")(a, repeats)
     if not isinstance(repeats, SymbolicDim):
         a, repeats = operands("repeat", a, repeats)
-    _check_is_whole(get_aval(a), axis)
+    alike = total_repeat_length is None and isinstance(repeats, int | np.integer | SymbolicDim)
+    if not alike:
+        _check_is_whole(get_aval(a), axis)
     if isinstance(repeats, SymbolicDim) and total_repeat_length is None:
         return _repeated_by_size(a, repeats, axis)
     if axis is None and type(repeats) is int and repeats >= 0 and total_repeat_length is None:
