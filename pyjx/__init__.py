@@ -76,7 +76,7 @@ FAMILIES = {
     "pyjx.runtime.meshes":
         "get_abstract_mesh get_mesh make_mesh set_mesh use_abstract_mesh",
     "pyjx.runtime.resharding": "reshard",
-    "pyjx.runtime.sharding": "NamedSharding",
+    "pyjx.runtime.sharding_types": "NamedSharding",
 }
 
 _TYPING = """What annotations of functions of arrays are made of.
@@ -151,8 +151,8 @@ MODULES: dict[str, tuple[str, dict[str, str]]] = {
         "pyjx.core.specs": "ManualAxisType PartitionSpec UnreducedKind",
         "pyjx.runtime.meshes": "get_abstract_mesh get_mesh set_mesh use_abstract_mesh",
         "pyjx.runtime.resharding": "auto_axes explicit_axes reshard",
-        "pyjx.runtime.sharding": (
-            "NamedSharding Sharding SingleDeviceSharding make_single_device_sharding"),
+        "pyjx.runtime.sharding": "make_single_device_sharding",
+        "pyjx.runtime.sharding_types": "NamedSharding Sharding SingleDeviceSharding",
     }),
     "stages": ("The stages of a jitted function: traced, lowered, compiled.", {
         "pyjx.jaxlib_api": "Wrapped=PjitFunction",

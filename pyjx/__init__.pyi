@@ -148,7 +148,7 @@ from pyjx.runtime.meshes import make_mesh as make_mesh
 from pyjx.runtime.meshes import set_mesh as set_mesh
 from pyjx.runtime.meshes import use_abstract_mesh as use_abstract_mesh
 from pyjx.runtime.resharding import reshard as reshard
-from pyjx.runtime.sharding import NamedSharding as NamedSharding
+from pyjx.runtime.sharding_types import NamedSharding as NamedSharding
 
 collect_profile: _ModuleType
 

@@ -15,10 +15,10 @@ from pyjx.runtime.meshes import use_abstract_mesh as use_abstract_mesh
 from pyjx.runtime.resharding import auto_axes as auto_axes
 from pyjx.runtime.resharding import explicit_axes as explicit_axes
 from pyjx.runtime.resharding import reshard as reshard
-from pyjx.runtime.sharding import NamedSharding as NamedSharding
-from pyjx.runtime.sharding import Sharding as Sharding
-from pyjx.runtime.sharding import SingleDeviceSharding as SingleDeviceSharding
 from pyjx.runtime.sharding import make_single_device_sharding as make_single_device_sharding
+from pyjx.runtime.sharding_types import NamedSharding as NamedSharding
+from pyjx.runtime.sharding_types import Sharding as Sharding
+from pyjx.runtime.sharding_types import SingleDeviceSharding as SingleDeviceSharding
 
 __all__ = [
     "AbstractDevice",
@@ -36,8 +36,8 @@ __all__ = [
     "auto_axes",
     "explicit_axes",
     "reshard",
+    "make_single_device_sharding",
     "NamedSharding",
     "Sharding",
     "SingleDeviceSharding",
-    "make_single_device_sharding",
 ]

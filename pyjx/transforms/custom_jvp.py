@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from pyjx.core.avals import get_aval, is_ref_type, is_valid_value
 from pyjx.core.cure_texts import own_call
@@ -55,6 +55,8 @@ class PositionalFunction(Generic[R]):
     """
 
     fun: Callable[..., Any]
+    __name__: str
+    __qualname__: str
     _kind: str
 
     def __init__(self, fun: Callable[..., R]) -> None:
@@ -85,10 +87,11 @@ class PositionalFunction(Generic[R]):
         PositionalFunction.__init__(self, state["fun"])
         vars(self).update(state)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "fun":
-            raise AttributeError(name)
-        return getattr(self.fun, name)
+    if not TYPE_CHECKING:  # which are to find a name that is misspelt
+        def __getattr__(self, name):
+            if name == "fun":
+                raise AttributeError(name)
+            return getattr(self.fun, name)
 
     def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, with default values for those that are not given."""

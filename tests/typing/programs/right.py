@@ -221,5 +221,15 @@ def square_jvp(primals: tuple[jax.Array], tangents: tuple[jax.Array]
 
 
 assert_type(square(x), jax.Array)
+print(square.__name__, square.__qualname__, square.__doc__, square.__module__, square.fun)
+print(square.__wrapped__, clipped.__wrapped__(x, 1.0), clipped.nondiff_argnums)
+
+mesh = jax.make_mesh((1,), ("x",))
+rows = jax.NamedSharding(mesh, jax.P("x", None))
+assert_type(rows.shard_shape((2, 3)), tuple[int, ...])
+print(rows.mesh.axis_names, rows.spec, rows.device_set, rows.memory_kind, rows.update(spec=jax.P()))
+print(jax.sharding.NamedSharding(mesh.abstract_mesh, jax.P(), memory_kind="pinned_host"))
+jax.device_put(x, rows).sharding.is_equivalent_to(rows, 2)
+jax.device_put(x, jax.sharding.SingleDeviceSharding(jax.devices()[0]))
 jax.vmap(random.normal)(random.split(key))
 random.normal(np.zeros(2, np.uint32))

@@ -123,11 +123,21 @@ lax.cond(lambda: True, jnp.sin, jnp.cos, x)  # wrong
 lax.cond(True, x, jnp.cos(x), x)  # wrong
 lax.map(x, jnp.sin)  # wrong
 square.defjvp(no_pair)  # wrong
+square.defvjp(no_pair, no_pair)  # wrong
+clipped.defvpj(no_pair, no_pair)  # wrong
 clipped.defvjp(no_pair, lambda _, g: (g,))  # wrong
 clipped.defvjp(lambda x: (x, None), lambda _, g: jnp.sin(g))  # wrong
 print(square(x).shappe)  # wrong
 jnp.sin("x")  # wrong
 jnp.equal(x, x, where=x)  # wrong
+
+# Shardings.
+mesh = jax.make_mesh((1,), ("x",))
+jax.NamedSharding(jax.P("x"), mesh)  # wrong
+jax.sharding.NamedSharding(1, 2, 3)  # wrong
+jax.NamedSharding(mesh, "x")  # wrong
+print(jax.NamedSharding(mesh, jax.P("x")).specs)  # wrong
+jax.sharding.SingleDeviceSharding()  # wrong
 
 # Keys.
 random.normal(0.5)  # wrong
