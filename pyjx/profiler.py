@@ -39,6 +39,12 @@ _profiler = jaxlib_api.profiler()
 _data = jaxlib_api.profile_data()
 
 ProfileOptions = _profiler.ProfileOptions
+ProfileOptions.__doc__ = """What a profile records, for `start_trace` and `trace`.
+
+Its attributes are set before: `python_tracer_level` (0 leaves out calls of Python),
+`host_tracer_level` (from 0, nothing, to 3, all that there is), `device_tracer_level` (0 leaves out
+devices), and `advanced_configuration`, a dictionary of options of the platform's profiler.
+"""
 ProfileData = _data.ProfileData
 ProfileEvent = _data.ProfileEvent
 ProfileLine = _data.ProfileLine

@@ -11,6 +11,7 @@ from types import GenericAlias
 
 import pytest
 
+import pyjx
 from pyjx.cli import stubs
 
 pytestmark = pytest.mark.smoke
@@ -67,6 +68,41 @@ def test_names_are_listed_once(package):
     public = {*names, *getattr(importlib.import_module(package), "SUBMODULES", "").split()}
     own = {n for n in listed if not n.startswith("__") or n.startswith("__array_")}
     assert own == public
+
+
+# Aliases of types, and classes of jaxlib, which have no documentation in JAX either, or not before
+# jaxlib 0.10.
+WITHOUT_TEXT = {
+    "jax.example_libraries.optimizers": "InitFn ParamsFn Schedule UpdateFn",
+    "jax.experimental.buffer_callback": "Buffer ExecutionContext ExecutionStage",
+    "jax.experimental.colocated_python.serialization": "DeviceList",
+    "jax.experimental.transfer": "TransferConnection TransferServer",
+    "jax.extend.lowering": "JaxIrContext", "jax.extend.sharding": "GSPMDSharding",
+    "jax.interpreters.mlir": "LoweringRule Token Value",
+    "jax.interpreters.xla": "Backend",
+    "jax.profiler": "ProfileData ProfileEvent ProfileLine ProfilePlane",
+    "jax.tree_util": "DictKey FlattenedIndexKey GetAttrKey PyTreeDef SequenceKey",
+}
+
+
+def test_what_is_public_is_documented():
+    """A class by a text of its own, those of C++ too; a jitted function has its own text alone."""
+    text = (Path(__file__).parent / "public_names.txt").read_text(encoding="utf-8")
+    missing = []
+    for paragraph in text.split("\n\n")[1:]:
+        module, *names = paragraph.split()
+        try:
+            there = importlib.import_module(module.replace("jax", "pyjx", 1))
+        except ImportError:
+            continue
+        for name in names:
+            value = getattr(there, name, None)
+            known = vars(value) if isinstance(value, type) else {"__doc__": value.__doc__}
+            if callable(value) and not known.get("__doc__") and (
+                    name not in WITHOUT_TEXT.get(module, "").split()):
+                missing.append(f"{module}.{name}")
+    assert missing == []
+    assert pyjx.stages.Wrapped.__doc__ and pyjx.jit(lambda x: x).__doc__ is None
 
 
 def plain_modules():

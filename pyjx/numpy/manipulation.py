@@ -433,7 +433,7 @@ def atleast_1d(*arys: Any) -> Any:
     """The array with at least one axis; for several arrays a tuple of them.
 
     Returns:
-      An array, or of several arguments a list of arrays.
+      An array, or of several arguments a tuple of arrays.
 
     >>> import pyjx as jax
     >>> jax.numpy.atleast_1d(3.0).shape
@@ -447,7 +447,7 @@ def atleast_2d(*arys: Any) -> Any:
     """The array with at least two axes, new ones in front; for several arrays a tuple of them.
 
     Returns:
-      An array, or of several arguments a list of arrays.
+      An array, or of several arguments a tuple of arrays.
 
     >>> import pyjx as jax
     >>> jax.numpy.atleast_2d(jax.numpy.ones(3)).shape
@@ -463,7 +463,7 @@ def atleast_3d(*arys: Any) -> Any:
     Shape (n,) becomes (1, n, 1) and shape (m, n) becomes (m, n, 1).
 
     Returns:
-      An array, or of several arguments a list of arrays.
+      An array, or of several arguments a tuple of arrays.
 
     >>> import pyjx as jax
     >>> jax.numpy.atleast_3d(jax.numpy.ones((2, 3))).shape
@@ -646,7 +646,8 @@ def roll(a: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array
       An array of the shape and dtype of the argument.
 
     Raises:
-      ValueError: `shift` has more than one axis, or there are not as many shifts as axes.
+      ValueError: `shift` has more than one axis, or there are neither as many shifts as axes nor
+        one for all, nor one axis for all shifts.
 
     >>> import pyjx as jax
     >>> jax.numpy.roll(jax.numpy.arange(5), 2).tolist()

@@ -578,7 +578,7 @@ def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., An
                                     options.static_argnames)
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         value = getattr(fun, attribute, None)
-        if value is not None:
+        if value is not None or attribute == "__doc__":  # that of the class is none of `fun`
             setattr(fn, attribute, value)
         elif attribute in ("__name__", "__qualname__"):
             setattr(fn, attribute, spec.name)

@@ -320,6 +320,11 @@ def _extend(cls: Any, **methods: Any) -> None:
 
 
 _extend(Sharding, **_COMMON)
+Sharding.__doc__ = """How the elements of an array lie on devices.
+
+`x.sharding` tells it, `jax.device_put(x, sharding)` lays an array so. There are `NamedSharding`,
+over a mesh of devices, and `SingleDeviceSharding`.
+"""
 
 _REPLICATED = HloSharding.replicate()
 
@@ -353,6 +358,16 @@ _extend(
     _to_xla_hlo_sharding=lambda self, num_dimensions: _REPLICATED,
     with_memory_kind=lambda self, kind: SingleDeviceSharding(self._device, memory_kind=kind),
 )
+SingleDeviceSharding.__doc__ = """A sharding that puts whole arrays on one device.
+
+Args:
+  device: the device, such as `jax.devices()[0]`.
+  memory_kind: which memory of it; by default its own.
+
+>>> import pyjx as jax
+>>> jax.sharding.SingleDeviceSharding(jax.devices()[0]).num_devices
+1
+"""
 
 
 def only_device(sharding: Sharding) -> Any:
@@ -483,6 +498,24 @@ _extend(
         "device_set", "addressable_devices", "has_addressable_devices", "is_fully_addressable")},
     with_memory_kind=lambda self, kind: self.update(memory_kind=kind),
 )
+
+
+NamedSharding.__doc__ = """A sharding over a mesh: which axes of it cut each dimension of an array.
+
+Args:
+  mesh: the mesh, as `jax.make_mesh` gives it; or an abstract one.
+  spec: a `PartitionSpec`, with the name of an axis, a tuple of names or None for each dimension.
+  memory_kind: which memory of the devices, such as "pinned_host"; by default their own.
+
+Raises:
+  ValueError: the spec names an axis that the mesh has not, or one twice.
+  TypeError: it is no `PartitionSpec`, or the mesh is none.
+
+>>> import pyjx as jax
+>>> mesh = jax.make_mesh((1,), ("x",))
+>>> jax.NamedSharding(mesh, jax.P("x", None)).shard_shape((4, 3))
+(4, 3)
+"""
 
 
 # ---- XLA's own form -----------------------------------------------------------------------

@@ -612,6 +612,12 @@ def explain(self: Any) -> Explanation:
     return reports.explain_function(spec_of(self))  # type: ignore[no-any-return]
 
 
+jaxlib_api.PjitFunction.__doc__ = """A jitted function, as `jax.jit` returns it.
+
+A call traces it for arguments of new shapes and dtypes, compiles the program and runs it; later
+calls with such arguments run what there is. `trace` and `lower` stop on the way, and
+`lower(...).compile()` gives the program itself.
+"""
 jaxlib_api.PjitFunction.explain = guard(explain)
 jaxlib_api.PjitFunction.trace = _method(trace)
 jaxlib_api.PjitFunction.lower = _method(lower)
