@@ -14,6 +14,7 @@ import pytest
 from pyjx import numpy as jnp
 from pyjx.core.trace import Tracer
 from pyjx.runtime.array import ArrayImpl
+from tests.typing.checking import reported_by_mypy
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -22,16 +23,14 @@ PROGRAMS = Path(__file__).parent / "programs"
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, str]]:
     """What mypy reports, as users run it: for each program the message of each line."""
-    api = pytest.importorskip("mypy.api")
     folder = tmp_path_factory.mktemp("mypy")
     config = folder / "mypy.ini"
     config.write_text(f"[mypy]\nstrict = True\nwarn_unreachable = True\nmypy_path = {ROOT}\n"
                       "follow_imports = silent\ndisable_error_code = unused-ignore\n")
-    out, err, _ = api.run(["--config-file", str(config), "--cache-dir", str(folder / "cache"),
-                           "--no-error-summary", *map(str, sorted(PROGRAMS.glob("*.py")))])
-    assert not err
+    lines = reported_by_mypy("--config-file", str(config), "--cache-dir", str(folder / "cache"),
+                             *map(str, sorted(PROGRAMS.glob("*.py"))))
     messages: dict[str, dict[int, str]] = {path.name: {} for path in PROGRAMS.glob("*.py")}
-    for line in out.splitlines():
+    for line in lines:
         match = re.match(r".*?(\w+\.py):(\d+): error: (.*)", line)
         if match:
             messages[match[1]][int(match[2])] = match[3]
