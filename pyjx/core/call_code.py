@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dis import Instruction, get_instructions, hasjrel, stack_effect
+from functools import partial
 from inspect import Parameter, Signature, getattr_static, signature, unwrap
 from itertools import takewhile
 from opcode import opmap
@@ -238,11 +239,14 @@ def _class_of(frame: FrameType) -> Any:
     return made if is_below(made) else None
 
 
-def _object_of(frame: FrameType, at: int) -> list[Any]:
-    """The object whose method a frame calls at an offset; nothing where it calls a function."""
-    _, value = value_called(frame, at)
+def _object_of(frame: FrameType, at: int) -> list[Any] | None:
+    """The object whose method a frame calls at an offset, or what a partial function was given;
+    nothing where it calls a function, None where that is what another call gave."""
+    name, value = value_called(frame, at)
+    if isinstance(value, partial):
+        return [*value.args]
     if not method_called(frame, at) or (callable(value) and not hasattr(value, "__self__")):
-        return []
+        return [] if name else None
     return [getattr(value, "__self__", UNKNOWN)]
 
 
@@ -257,10 +261,14 @@ def _given_to(parameters: Mapping[str, Parameter], frame: FrameType, at: int,
     if caller is not None and read is not None:
         first = _object_of(caller, caller.f_lasti) if of_method else []
         try:
-            given = Signature([*parameters.values()]).bind(*first, *read[0], **read[1]).arguments
+            given = Signature([*parameters.values()]).bind(
+                *first, *read[0], **read[1]).arguments  # type: ignore[misc]  # of None as below
         except TypeError:  # what calls it is another function
             given = {}
-        if given and all([p in changed or _may_be(x, known.get(p)) for p, x in given.items()]):
+        others = [p for p in parameters.values() if p.name not in given and p.name not in changed]
+        if given and all([known.get(p.name) in ((), {}) if p.default is p.empty else (
+                known.get(p.name) is p.default) for p in others]) and all(
+                [p in changed or _may_be(x, known.get(p)) for p, x in given.items()]):
             return {p: x if p in changed else known[p] for p, x in given.items()}, True
     given, complete = {}, True
     for p in parameters.values():

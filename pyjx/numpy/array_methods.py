@@ -89,11 +89,13 @@ def _leave(name: str, x: Array, other: object, reflected: bool = False) -> Any:
 def _leaving_cure(x: Array, other: Any, name: str, left: str, right: str) -> str:
     """What serves in the place of an operator of an array `x` and a container or a text `y`."""
     if type(other) is not str:
+        done = f"divmod({left}, {right})" if "divmod" in name else (
+            f"{left} {_symbol(name)} {right}")
+        mapped = f"jax.tree.map(lambda y: {done}, y) computes with each leaf of a tree"
         if not is_like_array(other):
-            done = f"divmod({left}, {right})" if "divmod" in name else (
-                f"{left} {_symbol(name)} {right}")
-            return f"jax.tree.map(lambda y: {done}, y) computes with each leaf of a tree"
-        return f"make it an array with jnp.asarray{'(list(y))' * (type(other) is set)}"
+            return mapped
+        made = f"make it an array with jnp.asarray{'(list(y))' * (type(other) is set)}"
+        return f"{made}, or {mapped}" if any([hasattr(y, "shape") for y in other]) else made
     frame = sys._getframe(2)
     while frame.f_back is not None and is_internal(frame.f_code.co_filename):
         frame = frame.f_back

@@ -4,6 +4,7 @@ name of jax as under pyjx's own."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import re
 import subprocess
@@ -110,7 +111,8 @@ def test_what_serves_for_an_operator_of_a_tree_computes_with_its_leaves(tree: An
         assert str(made) == str(jax.tree.map(meant, tree))
         assert "computes with each leaf" in mistake(lambda call=call: jax.jit(call)(X))  # type: ignore
     check(lambda: X * {1, 2}, "jnp.asarray(list(y))")  # type: ignore[operator]
-    check(lambda: X * [1.0, 2.0], "make it an array with jnp.asarray")
+    check(lambda: X * [1.0, 2.0], "make it an array with jnp.asarray", without="tree.map")
+    check(lambda: X * [V, V], "jnp.asarray, or jax.tree.map(lambda y: x * y, y) computes with each")
 
 
 # -- traced values, and what is called -------------------------------------------------------------
@@ -184,6 +186,13 @@ def test_the_note_of_a_method_tells_its_array_first() -> None:
             assert re.match(rf"The call was (Array\.)?{name}\((\w+=)?{array}[,)]", shown)
             told.add(name)
     assert len(told) > 20
+
+
+def test_the_note_of_a_partial_function_tells_what_that_was_given() -> None:
+    repeat = functools.partial(jnp.repeat, V)
+    check(lambda: repeat(2, 3), "The call was repeat(a=float32[3], repeats=2, axis=3).")
+    check(lambda: functools.partial(jnp.repeat, V)(2, 3), "The call was repeat(", without="a=2")
+    check(lambda: [jnp.repeat][0](V, 2, 3), "The call was repeat(a=", without="a=2")
 
 
 # -- static arguments ------------------------------------------------------------------------------
