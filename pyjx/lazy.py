@@ -18,8 +18,6 @@ from pyjx.guards import ASKED, guard, guard_classes
 from pyjx.jax_imports import users_name
 from pyjx.not_yet import ImportHint, lacking
 
-sys.meta_path.append(ImportHint())
-
 _dictionary = vars(ModuleType)["__dict__"]
 
 # What hears of each public name of a package as it is used first: the package, the name, the value.
@@ -33,6 +31,34 @@ tables: dict[str, dict[str, tuple[str, str]]] = {}
 
 # The modules that others fill, by these.
 filled: dict[str, list[str]] = {}
+
+
+class ModuleOfTable:
+    """Finds and loads the module which a table shows by another name than its own, such as the
+    bindings of MLIR."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
+
+    @staticmethod
+    def find_spec(fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        package, _, name = fullname.rpartition(".")
+        if name not in tables.get(package, ()):
+            return None
+        value = getattr(sys.modules[package], name)
+        if not isinstance(value, ModuleType):
+            return None
+        return ModuleSpec(fullname, cast("Any", ModuleOfTable(value)))  # which is all it needs
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec  # `import` has put the spec of the other name there
+
+
+sys.meta_path += [ModuleOfTable, ImportHint()]
 
 
 def is_ready(module: ModuleType | None) -> bool:
