@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import pyjx.numpy as jnp
-from pyjx import jaxlib_api, tree_util
+from pyjx import tree_util
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import TOGETHER
 from pyjx.core.array_type import Array, ArrayLike
@@ -28,7 +28,7 @@ from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Value, Values
 from pyjx.lazy import directory
 from pyjx.runtime import backends
-from pyjx.runtime.array import ArrayImpl, value
+from pyjx.runtime.array import ArrayImpl, put, value
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.jit import jit
 from pyjx.runtime.processes import group
@@ -70,7 +70,7 @@ def _stacked(x: np.ndarray[Any, Any]) -> Any:
 def _global_array(aval: ShapedArray, sharding: ShardingLike, parts: Sequence[Any],
                   devices: Sequence[Any]) -> Any:
     """The array of which this process has these parts, on these devices."""
-    return jaxlib_api.batched_device_put(aval.reshard(sharding), sharding, parts, devices)
+    return put(aval.reshard(sharding), sharding, parts, devices)
 
 
 def _everywhere(x: Array) -> np.ndarray[Any, Any]:

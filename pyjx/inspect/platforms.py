@@ -34,8 +34,9 @@ class Platform(Record):
     def __str__(self) -> str:
         return f"{self.name}:{self.kind}" if self.kind else self.name
 
-    def of(self, n_devices: int) -> Platform:
-        """The same with so many devices.
+    def with_devices(self, n_devices: int) -> Platform:
+        """The same with so many devices, which are made where that is still possible: CPU devices
+        if none have been used, and those that are only described.
 
         Raises:
           UnavailableError: there are too few.

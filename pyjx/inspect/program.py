@@ -508,7 +508,9 @@ class TracedProgram(Program):
 
     @property
     def n_devices(self) -> int:
-        return 1 if self.mesh is None else self.mesh.size  # type: ignore[no-any-return]
+        if self.mesh is not None:
+            return self.mesh.size  # type: ignore[no-any-return]
+        return self.lowered._placement.n_devices  # of the program, which may bring a mesh
 
     @cached_property
     def lowered(self) -> Lowered:
@@ -531,10 +533,10 @@ class TracedProgram(Program):
         return self._stage({**self._compiler_options, **self._instead})
 
     def _stage(self, options: Mapping[str, Any]) -> Compiled:
-        own = self.lowered._placement  # of the program, which may bring a mesh
-        stays = self.mesh is not None or (
-            own.mesh is not None and own.devices and own.platform == self.platform.name)
-        devices = None if stays else self.platform.of(own.n_devices).devices
+        own = self.lowered._placement
+        is_there = own.mesh is not None and own.devices and own.platform == self.platform.name
+        devices = None if self.mesh is not None or is_there else (
+            self.platform.with_devices(self.n_devices).devices)
         with configuration.cache(False):  # a program on disk names the lines of its time
             return self.lowered.compile(dict(options), device_assignment=devices)
 
@@ -569,7 +571,8 @@ class ModuleProgram(Program):
 
     def _compile(self, options: Mapping[str, Any]) -> Any:
         with configuration.cache(False):
-            return compiler.compile(self._text, devices=self.platform.of(self.n_devices).devices,
+            there = self.platform.with_devices(self.n_devices)
+            return compiler.compile(self._text, devices=there.devices,
                                     compiler_options=dict(options) or None)
 
 

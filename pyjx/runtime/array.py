@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from pyjx import jaxlib_api
+from pyjx import configuration, jaxlib_api
 from pyjx.core import avals, dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, aval_makers, length
@@ -22,6 +22,7 @@ from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import Tracer
 from pyjx.errors import ambiguous_truth
 from pyjx.jaxlib_pytrees import of_calls
+from pyjx.lazy import deferred
 from pyjx.runtime import backends
 from pyjx.runtime import sharding as shardings  # noqa: F401  (gives the shardings their methods)
 from pyjx.runtime.sharding import (
@@ -33,7 +34,9 @@ from pyjx.runtime.sharding import (
 
 if TYPE_CHECKING:
     from pyjx.core.avals import AbstractRef
+    from pyjx.jaxlib_api import Sharding
 
+exhaustion = deferred("pyjx.runtime.exhaustion")  # under a flag alone
 
 jaxlib_api.initialize(Tracer)
 
@@ -399,6 +402,17 @@ def _dlpack(self: Any, *, stream: Any = None, max_version: tuple[int, int] | Non
     return jaxlib_api.to_dlpack(source, stream, max_version)
 
 
+def put(aval: ShapedArray, sharding: Sharding, shards: Sequence[Any], devices: Sequence[Any],
+        committed: bool = True, alias: bool = False) -> Any:
+    """An array of host buffers, as `jaxlib_api.batched_device_put` makes it, if it fits."""
+    if configuration.memory_limit.value is None:
+        return jaxlib_api.batched_device_put(aval, sharding, shards, devices, committed, alias)
+    exhaustion.admit(aval, sharding, devices)
+    made = jaxlib_api.batched_device_put(aval, sharding, shards, devices, committed, alias)
+    exhaustion.note((made,))
+    return made
+
+
 def _reconstruct_array(fun: Callable[..., Any], args: Any, state: Any, aval_state: dict[str, Any]
                        ) -> Any:
     array = fun(*args)
@@ -406,8 +420,7 @@ def _reconstruct_array(fun: Callable[..., Any], args: Any, state: Any, aval_stat
     array = array.astype(dtypes.canonicalize_dtype(array.dtype), copy=False)  # x64 may be off now
     aval = ShapedArray(array.shape, array.dtype, aval_state["weak_type"])
     device = backends.default_device()
-    return jaxlib_api.batched_device_put(aval, single_device_sharding(device), [array], [device],
-                                         False, alias=True)
+    return put(aval, single_device_sharding(device), [array], [device], False, alias=True)
 
 
 def _reduce(self: Any) -> Any:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from pyjx import jaxlib_api, tree_util
+from pyjx import tree_util
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.layouts import AutoLayout, Format, ShardingLike
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.value_texts import in_short
-from pyjx.runtime.array import ArrayImpl
+from pyjx.runtime.array import ArrayImpl, put
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import Sharding, parts_along
@@ -193,7 +193,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Any,
             dtype=dtype)
     aval = ShapedArray(shape, dtype).reshard(sharding)
     _check_parts(parts, aval, sharding)
-    array = jaxlib_api.batched_device_put(
+    array = put(
         aval, sharding, [p.astype(dtype, copy=False) for p in parts], list(local))
     return array if wanted is None else device_put(array, wanted)
 

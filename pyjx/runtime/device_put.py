@@ -21,7 +21,7 @@ from pyjx.engine.moves import device_put_p as device_put_p
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime import backends, dispatch
-from pyjx.runtime.array import ArrayImpl, ExtendedArray, value
+from pyjx.runtime.array import ArrayImpl, ExtendedArray, put, value
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import NamedSharding, Sharding, single_device_sharding
@@ -31,7 +31,6 @@ from pyjx.runtime.transfers import (
     default_placement,
     host_value,
     moved,
-    put,
     put_host,
     put_strings,
 )

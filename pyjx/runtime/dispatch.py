@@ -45,7 +45,6 @@ from pyjx.runtime.sharding import open_sums
 from pyjx.runtime.transfers import exchange_by, moved
 
 exhaustion = deferred("pyjx.runtime.exhaustion")  # for errors
-memory = deferred("pyjx.runtime.memory")  # under a flag alone
 
 if TYPE_CHECKING:
     from pyjx.jaxlib_api import Sharding
@@ -118,7 +117,7 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
         flag_checks.check_call(closed, leaves)
     limited = configuration.memory_limit.value is not None
     if limited:
-        exhaustion.check(executable, closed, label)
+        exhaustion.check(executable, closed, label, leaves)
     start = time.perf_counter() if configuration.report.value else 0.0
     try:
         outs = executable.call(laid_out, committed)
@@ -127,7 +126,7 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
             raise
         raise exhaustion.completed(error, closed, label, executable.device) from error.__cause__
     if limited:
-        memory.note(outs)
+        exhaustion.note(outs)
     if start:
         for x in outs:
             x.block_until_ready()

@@ -14,7 +14,7 @@ from pyjx.core.avals import ShapedArray, Token, abstract_token, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
-from pyjx.runtime.array import ArrayImpl, ExtendedArray
+from pyjx.runtime.array import ArrayImpl, ExtendedArray, put
 from pyjx.runtime.placement import Placement, in_memories
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
 from pyjx.runtime.transfers import moved, put_host
@@ -201,7 +201,7 @@ def argument(x: Any, aval: ShapedArray, sharding: Sharding) -> Any:
         host = np.broadcast_to(host, aval.shape)
     if type(sharding) is not SingleDeviceSharding:
         return put_host(host, aval, sharding, False)
-    return jaxlib_api.batched_device_put(aval, sharding, [host], [sharding._device], False)
+    return put(aval, sharding, [host], [sharding._device], False)
 
 
 def shard_argument(x: Any, sharding: Sharding | None, layout: Any) -> Any:

@@ -35,11 +35,11 @@ from pyjx.runtime.typed_shardings import types_as_constraints, with_open_results
 
 
 def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = (),
-                 keep_unused: bool = False, platform: str = "",
+                 keep_unused: bool = False, platform: str | None = None,
                  placement: Placement | None = None, for_export: bool = False,
                  paths: Sequence[str] = (), fitted: Callable[..., Any] | None = None
                  ) -> LoweredProgram:
-    """The program of a jaxpr for a placement, or for another platform than that of its devices;
+    """The program of a jaxpr for a placement, and for a platform: by default that of its devices;
     `for_export` writes constants into it, and leaves it in its functions. With `paths`, which
     messages call the arguments, it checks their shapes. `fitted` makes it fit into memory
     (runtime/budgets.py)."""

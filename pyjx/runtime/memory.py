@@ -1,21 +1,12 @@
-"""What programs take of memory, by XLA's word, the arrays that are alive at their peak, and those
-of the process.
-
-With the flag `jax_memory_limit` an array of the host's is not put on a device where it does not fit
-beside them, on CPU too, and arrays are known by the line that made them.
-"""
+"""What programs take of memory, by XLA's word, and the arrays that are alive at their peak."""
 
 from __future__ import annotations
 
-import math
 import os
-import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyjx import configuration, jaxlib_api
-from pyjx.core.avals import ShapedArray
 from pyjx.core.evaluation import read_in
 from pyjx.core.frames import shown_path, user_line
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
@@ -84,7 +75,7 @@ def memory_of_device(device: Any) -> int | None:
 
 
 class LiveArray(Record):
-    """An array that is in memory at a program's peak.
+    """An array that is in memory: at a program's peak, or as one of the process.
 
     Attributes:
       bytes: how many it takes.
@@ -137,60 +128,3 @@ def _live_array(v: Any, eqn: JaxprEqn, sizes: Sizes) -> LiveArray:
 def place_of(eqn: JaxprEqn) -> str:
     """The user's line that an equation comes from; empty where there is none."""
     return shown_path(user_line(eqn.source_info.traceback))
-
-
-# -- arrays of the process -----------------------------------------------------------------------
-
-# Where arrays were made, as long as they live, by their ids.
-_places: dict[int, tuple[weakref.ref[Any], str]] = {}
-
-
-def note(arrays: Iterable[Any]) -> None:
-    """Note the user's line as that which made some arrays."""
-    place = shown_path(user_line(jaxlib_api.Traceback.get_traceback()))
-    for x in arrays:
-        _places[id(x)] = weakref.ref(x, partial(_forget, id(x))), place
-
-
-def _forget(key: int, _: weakref.ref[Any]) -> None:
-    _places.pop(key, None)
-
-
-def live(device: Any) -> list[LiveArray]:
-    """The arrays of the process that are on a device, the largest first; none where it is not here.
-    """
-    found = []
-    for x in getattr(device.client, "live_arrays", list)():
-        if not x.is_deleted() and device in x.devices():
-            reference, place = _places.get(id(x), (None, ""))
-            place = place if reference is not None and reference() is x else ""
-            found.append(LiveArray(x.nbytes // len(x.devices()),
-                                   x.aval.str_short(short_dtypes=True), "array", place))
-    return sorted(found, key=lambda h: -h.bytes)
-
-
-def admit(aval: ShapedArray, sharding: Any) -> None:
-    """Refuse an array of the host's that does not fit beside those of the process.
-
-    Raises:
-      JaxRuntimeError: it needs more than `jax_memory_limit` leaves.
-    """
-    device = min(sharding.device_set, key=lambda d: d.id)
-    asked = math.prod(sharding.shard_shape(aval.shape)) * aval.dtype.itemsize
-    refused = refusal(f"an array {aval.str_short(short_dtypes=True)}", asked, device)
-    if refused is not None:
-        raise type(refused)(f"{refused}\n{table_on(device)}{CURES}")
-
-
-def refusal(label: str, asked: int, device: Any) -> Exception | None:
-    """The error of what asks for more bytes than `jax_memory_limit` leaves."""
-    limit, there = configuration.memory_limit.value, sum([h.bytes for h in live(device)])
-    return None if there + asked <= limit else jaxlib_api.JaxRuntimeError(
-        f"RESOURCE_EXHAUSTED: Out of memory: {label} asks for {size_text(asked)} beside "
-        f"{size_text(there)} of arrays, of {size_text(limit)} in all (jax_memory_limit).")
-
-
-def table_on(device: Any) -> str:
-    """The largest arrays of the process, as errors of memory show them."""
-    arrays = live(device)[:5]
-    return f"The largest arrays of the process on {device} are\n{table_of(arrays)}\n" * any(arrays)

@@ -4,21 +4,20 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyjx import configuration, jaxlib_api
+from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict, kept
 from pyjx.core.layouts import Format
 from pyjx.core.meshes import Mesh
 from pyjx.core.specs import PartitionSpec
-from pyjx.lazy import deferred
 from pyjx.runtime import backends
-from pyjx.runtime.array import ArrayImpl, value
+from pyjx.runtime.array import ArrayImpl, put, value
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import (
     GSPMDSharding,
@@ -59,8 +58,6 @@ def put_strings(x: np.ndarray[Any, Any], sharding: Sharding | None, dtype: DType
     return put_host(x, ShapedArray(x.shape, x.dtype), sharding, False)
 
 
-memory = deferred("pyjx.runtime.memory")  # under a flag alone
-_LARGE = 1 << 12  # elements, from which on arrays count
 _CopySemantics = jaxlib_api.ArrayCopySemantics
 
 
@@ -80,18 +77,6 @@ def default_placement() -> tuple[Any, list[Any]]:
     if found is None:
         found = _places[device] = single_device_sharding(device), [device]
     return found  # type: ignore[no-any-return]
-
-
-def put(aval: ShapedArray, sharding: Sharding, shards: Sequence[Any], devices: Sequence[Any],
-        committed: bool = True, alias: bool = False) -> Any:
-    """An array of host buffers, as `jaxlib_api.batched_device_put` makes it, if it fits."""
-    limited = aval.size >= _LARGE and configuration.memory_limit.value is not None
-    if limited:
-        memory.admit(aval, sharding)
-    made = jaxlib_api.batched_device_put(aval, sharding, shards, devices, committed, alias)
-    if limited:
-        memory.note((made,))
-    return made
 
 
 def array_from_numpy(x: np.ndarray[Any, Any], aval: ShapedArray, *, alias: bool = False) -> Any:

@@ -5,7 +5,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx.jaxlib_api import JAXLIB_VERSION
 from pyjx.memory import Space
 from pyjx.sharding import NamedSharding, SingleDeviceSharding
@@ -148,3 +148,14 @@ def test_results_that_are_parts_of_sums_beside_others():
             assert str(jax.typeof(out)) == "float32[2,4]{U:x}"
             np.testing.assert_array_equal(other, 2 * values)
             np.testing.assert_array_equal(jax.reshard(out, P()), values)
+
+
+def test_a_limit_is_of_each_device():
+    rows = np.ones((256, 256), "float32")
+    one = jax.devices()[1]
+    held = sum([x.nbytes for x in jax.live_arrays() if one in x.devices()])
+    with configuration.memory_limit(held + rows.nbytes + 1000):
+        kept = jax.device_put(rows, one)
+        with pytest.raises(jax.errors.JaxRuntimeError, match=f"on {one}".replace("(", ".")):
+            jax.device_put(rows, one)
+        assert jax.device_put(rows, jax.devices()[0]).size == kept.size

@@ -1,5 +1,4 @@
-"""Programs within a budget of memory: the same results, by the compiler's word within it, and
-errors that name the arrays where that is not possible."""
+"""Programs within a budget of memory: the same results, and by the compiler's word within it."""
 
 import math
 import re
@@ -739,62 +738,3 @@ def test_what_loops_stack_is_moved_to_the_host(loss):
     closed = jax.core.ClosedJaxpr(there.jaxpr, flat.consts)
     check_jaxpr(closed)
     agree(jax.jit(jax.core.jaxpr_as_fun(closed))(*WEIGHTS, args[1]), jax.grad(loss)(*args))
-
-
-BIG = jnp.ones((256, 256))
-HUNGRY = {
-    "product": lambda x: (x @ x).sum(),
-    "outer": lambda x: jnp.sort(x.ravel()[:, None] + x[0, :8], 1).sum(),
-    "sort": lambda x: jnp.sort(x, axis=0),
-    "gradient": jax.grad(lambda x: jnp.tanh(x @ jnp.tanh(x @ x)).sum()),
-    "batch": lambda x: jax.vmap(lambda a: x @ jnp.diag(a))(x[:8]).sum(),
-    "loop": jax.grad(lambda x: jax.lax.scan(
-        lambda c, _: (jnp.sin(c @ x), None), x, None, length=8)[0].sum()),
-    "convolution": lambda x: jax.lax.conv(x[None, None], x[None, None, :3, :3], (1, 1), "SAME"),
-    "gather": lambda x: x[jnp.arange(512) % 256],
-    "sums": lambda x: jnp.cumsum(x, 0),
-    "update": lambda x: x.at[3].set(1.0),
-}
-
-
-@pytest.mark.parametrize("name", HUNGRY)
-def test_errors_of_memory_name_the_arrays_and_lines(name):
-    with configuration.memory_limit(2**19), pytest.raises(jax.errors.JaxRuntimeError) as info:
-        jax.jit(HUNGRY[name])(BIG)
-    text = str(info.value)
-    assert text.startswith("RESOURCE_EXHAUSTED: Out of memory: jit(")
-    assert re.search(r"asks for [\d.]+ (bytes|KiB|MiB) beside [\d.]+ \w+ of arrays, of "
-                     r"512.0 KiB in all", text)
-    assert re.search(r"arrays of the process on \S+ are\n +[\d.]+ \w+  f32\[", text)
-    program = text.partition("at its peak are\n")[2]
-    assert re.search(r"[\d.]+ [KM]iB +f32\[[\d,]+\] +\w+.*(test_budgets.py:\d+)?", program)
-    assert "donate_argnums" in text and "memory_budget" in text
-
-
-def test_arrays_are_known_by_their_lines_while_there_is_a_limit():
-    with configuration.memory_limit(2**30):
-        mine = jax.jit(lambda x: x * 2.0)(BIG), jax.device_put(np.ones((256, 256), "float32"))
-    for call in (lambda: jax.jit(lambda x: x @ x)(mine[0]), lambda: jnp.ones((256, 256))):
-        with configuration.memory_limit(2**19), pytest.raises(jax.errors.JaxRuntimeError) as e:
-            call()
-        assert len(re.findall(r"6.0 KiB +f32\[.* array +\S*test_budgets.py:\d+", str(e.value))) == 2
-
-
-def test_allocations_that_fail_name_the_arrays():
-    fun = jax.jit(lambda x: jnp.zeros((1 << 46,), "float32") + x)
-    with pytest.raises(jax.errors.JaxRuntimeError) as info:
-        fun(1.0)
-    text = str(info.value)
-    assert text.startswith("RESOURCE_EXHAUSTED: Out of memory allocating")
-    assert re.search(r"at its peak are\n +262144.0 GiB +f32\[70368744177664\] +\w+ +"
-                     r"\S*test_budgets.py:\d+", text)
-
-
-def test_errors_of_callbacks_name_the_arrays_once():  # of what ran out of memory, their cause
-    def on_host(x):
-        return jax.jit(lambda x: jnp.zeros((1 << 46,), "float32") + x)(x)
-
-    with pytest.raises(jax.errors.JaxRuntimeError) as info:
-        jax.jit(lambda x: jax.pure_callback(on_host, x, x))(1.0)
-    assert str(info.value).count("at its peak are") == 1
-    assert str(info.value.__cause__).startswith("RESOURCE_EXHAUSTED")
