@@ -2,19 +2,19 @@
 primitives, for estimates of costs.
 
 A rule gives the additions, multiplications and the like of an equation, and the exponentials, sines
-and the like; None where nobody knows.
+and the like; or the programs that do them, and how often each runs; None where nobody knows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from pyjx.core.jaxpr import JaxprEqn
+    from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 
 
 # -- linearity -------------------------------------------------------------------------------------
@@ -38,7 +38,18 @@ APART: Linearity = (slice(0, 0),)  # each result is an operand
 
 # -- arithmetic ------------------------------------------------------------------------------------
 
-Arithmetic = Callable[[Any], tuple[float, float] | None]
+
+
+class Runs(NamedTuple):
+    """A program that an operation runs, not on its operands but on elements or parts of them, such
+    as that of a reduction on two elements; and how often it runs."""
+
+    program: ClosedJaxpr | Jaxpr
+    times: float
+
+
+Amounts = tuple[float, float]
+Arithmetic = Callable[[Any], Amounts | list[Runs] | None]
 
 
 def size(v: Any) -> float:
@@ -81,6 +92,11 @@ def joined(eqn: JaxprEqn) -> float:
 def reduction(eqn: JaxprEqn) -> tuple[float, float]:
     """An operation for each two elements that are combined."""
     return joined(eqn), 0.0
+
+
+def reduction_by_function(eqn: JaxprEqn) -> list[Runs]:
+    """A run of the reduction's function for each two elements that are combined."""
+    return [Runs(eqn.params["jaxpr"], joined(eqn))]
 
 
 def products(out: int, kernel: int, operand: int, stride: int, before: int, dilation: int,

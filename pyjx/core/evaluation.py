@@ -158,12 +158,6 @@ def program_of(primitive: Primitive, params: dict[str, Any]) -> ClosedJaxpr | No
         return rule(params)
 
 
-def runs_programs(eqn: JaxprEqn) -> bool:
-    """Whether an equation does what programs do that it holds, and not what a rule says."""
-    holder = eqn.primitive.holder
-    return any([rule is not None for rule in (holder.runs, holder.stands_for, holder.held)])
-
-
 def jaxprs_of(eqn: JaxprEqn) -> Sequence[ClosedJaxpr]:
     """The programs that an equation runs, or runs one of."""
     program = program_of(eqn.primitive, eqn.params)

@@ -328,7 +328,7 @@ class Liveness:
             count = eqn.primitive.arithmetic if eqn.primitive.contracts else None
             work = count(eqn) if count else None
             self.time += max(sum([self.size.get(v, 0) for v in values]),
-                             work[0] / self._machine.flops if work else 0.0)
+                             work[0] / self._machine.flops if isinstance(work, tuple) else 0.0)
         touched.update(dict.fromkeys(values, self.time))
 
     def _held(self, eqn: JaxprEqn) -> int:

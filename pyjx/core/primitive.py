@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from pyjx import configuration
-from pyjx.core.arithmetic import NOWHERE, TOGETHER, Linearity
+from pyjx.core.arithmetic import NOWHERE, TOGETHER, Arithmetic, Linearity
 from pyjx.core.avals import AbstractRef, AbstractValue, get_aval, is_ref_type
 from pyjx.core.bounded import BoundedDict, clear_all
 from pyjx.core.effects import Effects, no_effects
@@ -51,8 +51,6 @@ class Holding:
     Args:
       check: `(eqn) -> None`; raises TypeError where an equation is wrong in a way that the shape
         rule does not see.
-      counted_by: `eqn -> [(program, times)]`: what it computes, in programs that it does not run on
-        its operands, such as that of a reduction on two elements, and how often each of them runs.
       cut: `(eqn, policy, needed) -> CutEqn` (engine/residuals.py): the equation with what a policy
         saves inside it.
       dce: `(eqn, used) -> eqn` with only the results that are used.
@@ -69,7 +67,6 @@ class Holding:
     """
 
     check: Rule | None = None
-    counted_by: Callable[[JaxprEqn], Sequence[tuple[Any, float]]] | None = None
     cut: Rule | None = None
     dce: Rule | None = None
     held: Rule | None = None
@@ -88,13 +85,12 @@ class Holding:
             setattr(self, name, way)
 
     def times(self, params: dict[str, Any]) -> int | None:
-        """How often one of the programs runs; None where nobody knows."""
+        """How often one of the programs runs, on all devices; None where nobody knows."""
         return 1
 
-    def repeats(self, params: dict[str, Any]) -> int | None:
-        """How often, on one device, each of the programs runs that are parameters, which may be
-        others than the one that the operation `stands_for`."""
-        return self.times(params)
+    def devices(self, params: dict[str, Any]) -> int:
+        """On how many devices its programs run, where it is the operation that says so."""
+        return 1
 
 
 nothing_held = Holding()
@@ -149,8 +145,9 @@ class Primitive:
       takes_token: whether it takes a token before its operands, and gives one before its results,
         where it has an ordered effect (core/passes/tokens.py).
       holder: what says how it does what, of an operation that holds programs.
-      arithmetic: `eqn -> (operations, transcendental ones)`, what it computes, where that is not
-        one operation for each element of its results; None where nobody knows.
+      arithmetic: `eqn -> (operations, transcendental ones)`, what it computes, or `[Runs]`, in
+        which programs (core/arithmetic.py); None where nobody knows. Without it what `moves`
+        computes nothing, and others what they are made of, or an operation for each element.
       shape_rule: `(*avals, **params) -> aval`, or a sequence of avals with `multiple_results`.
       sharding_rule: `(out, *avals, **params) -> entries`: for each dimension of the result `out`
         the mesh axes that it is cut along, where an operand is cut along some (core/explicit.py).
@@ -193,7 +190,7 @@ class Primitive:
                  *[kind for kind in RULE_KINDS if kind != "impl"])
 
     accumulate: Rule | None
-    arithmetic: Callable[[Any], tuple[float, float] | None] | None
+    arithmetic: Arithmetic | None
     batch: Rule | None
     batch_axis: Rule | None
     decomposition: Rule | None

@@ -13,11 +13,12 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration, jaxlib_api, tree_util
+from pyjx.core.arithmetic import Runs
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.meshes import AbstractMesh, AxisType
-from pyjx.core.primitive import Holding, Primitive, register
+from pyjx.core.primitive import Primitive, register
 from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import name_of
 from pyjx.lazy import directory, refuse
@@ -453,7 +454,7 @@ def _shape(*avals: ShapedArray, call: ClosedJaxpr, **params: Any) -> list[Any]:
 
 custom_partitioning_p = register(Primitive(
     "custom_partitioning", multiple_results=True, shape_rule=_shape, outlined=False,
-    cached=False, holder=Holding(counted_by=lambda eqn: [(eqn.params["call"], 1.0)]),
+    cached=False, arithmetic=lambda eqn: [Runs(eqn.params["call"], 1.0)],
 ))
 
 

@@ -166,7 +166,7 @@ def _of_equation(eqn: JaxprEqn, mesh: Mesh | AbstractMesh | None, pins: tuple[bo
             [_of_program(p.jaxpr, eqn.params.get("mesh", mesh), pins) for p in held]
             for held in (programs, asked)]
         dearest = max(of_held, key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
-        runs = 1 if "mesh" in eqn.params else holder.times(eqn.params) or 1  # on one device
+        runs = (holder.times(eqn.params) or 1) // holder.devices(eqn.params)  # on one device
         return sum(of_asked, dearest.times(runs))
     if eqn.primitive in _LINKS:
         return _of_collective(eqn, mesh)

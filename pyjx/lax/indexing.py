@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import FIRST, FIRST_AND_THIRD
+from pyjx.core.arithmetic import FIRST, FIRST_AND_THIRD, Runs
 from pyjx.core.arithmetic import size as n_elements
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval, is_valid_value
@@ -25,15 +25,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, one_entry
 from pyjx.core.integers import as_bool, as_ints, as_shape
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
-from pyjx.core.primitive import (
-    ANY_WAY_IF_SMALL,
-    Holding,
-    Primitive,
-    Unrolled,
-    find_primitive,
-    nothing_held,
-    register,
-)
+from pyjx.core.primitive import ANY_WAY_IF_SMALL, Primitive, Unrolled, find_primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero
 from pyjx.core.specs import spec_to_give
@@ -590,10 +582,11 @@ def _scatter_sharding(out: ShapedArray, x: ShapedArray, indices: ShapedArray, up
     return tuple(entries)
 
 
-def _applied(eqn: JaxprEqn) -> list[tuple[Any, float]]:
-    """The function of `scatter_apply`, which runs for each element that is updated."""
+def _applied(eqn: JaxprEqn) -> list[Runs]:
+    """The function of `scatter_apply`, which runs for each element that is updated; of a scatter
+    that only moves values, nothing."""
     program = eqn.params["update_jaxpr"]
-    return [] if program is None else [(program, n_elements(eqn.invars[2]))]
+    return [] if program is None else [Runs(program, n_elements(eqn.invars[2]))]
 
 
 def scatter_primitive(name: str, function: str, *, moves: bool = False, **rules: Any) -> Primitive:
@@ -602,8 +595,7 @@ def scatter_primitive(name: str, function: str, *, moves: bool = False, **rules:
         name, moves=moves, in_place=True, compiled=ANY_WAY_IF_SMALL,
         shape_rule=_scatter_shape(function),
         sharding_rule=_scatter_sharding,
-        arithmetic=None if moves else lambda eqn: (n_elements(eqn.invars[2]), 0.0), asked=True,
-        holder=Holding(counted_by=_applied) if moves else nothing_held,
+        arithmetic=_applied if moves else lambda eqn: (n_elements(eqn.invars[2]), 0.0), asked=True,
         unrolled=Unrolled(_are_few, partial(_one_by_one, name)),
         **rules))
     return p.define(batch=_scatter_batch(p))

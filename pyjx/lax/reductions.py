@@ -9,7 +9,7 @@ import numpy as np
 
 from pyjx import lax, tree_util
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import joined, reduction
+from pyjx.core.arithmetic import reduction, reduction_by_function
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.contents import deduplicated
@@ -19,7 +19,7 @@ from pyjx.core.explicit import check_out_sharding, resolved_sharding
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.prefixes import two_structures
-from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, Holding, Primitive, register
+from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, Primitive, register
 from pyjx.core.scalars import greatest, least
 from pyjx.core.trace import Tracer, is_concrete, trace_to_jaxpr
 from pyjx.core.value_texts import shortened
@@ -434,7 +434,7 @@ def _reduce_sharding(outs: Any, *xs: ShapedArray, dimensions: tuple[int, ...], *
 
 reduce_p = register(Primitive(
     "reduce", compiled=AS_PROGRAMS, shape_rule=_reduce_shape, sharding_rule=_reduce_sharding,
-    holder=Holding(counted_by=lambda eqn: [(eqn.params["jaxpr"], joined(eqn))]), jvp=_reduce_jvp,
+    arithmetic=reduction_by_function, jvp=_reduce_jvp,
     batch=_reduce_batch, multiple_results=True, asked=True))
 
 

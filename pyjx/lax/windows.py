@@ -11,13 +11,21 @@ import numpy as np
 
 from pyjx import lax, tree_util
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import FIRST, TOGETHER, combined, joined, reduction, size
+from pyjx.core.arithmetic import (
+    FIRST,
+    TOGETHER,
+    Runs,
+    combined,
+    reduction,
+    reduction_by_function,
+    size,
+)
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.explicit import Entries, entries_of, resized
 from pyjx.core.integers import as_ints, max_dim
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.primitive import AS_PROGRAMS, Holding, Primitive, register
+from pyjx.core.primitive import AS_PROGRAMS, Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.core.specs import reshard_first
@@ -386,9 +394,9 @@ def _select_and_scatter_batch(operands: Values, dims: Dims, **params: Any
 select_and_scatter_p = register(Primitive(
     "select_and_scatter", shape_rule=_select_and_scatter_shape, jvp=_select_and_scatter_jvp,
     batch=_select_and_scatter_batch, asked=True,
-    holder=Holding(counted_by=lambda eqn: [
-        (eqn.params["select_jaxpr"], combined(size(eqn.invars[1]), eqn)),
-        (eqn.params["scatter_jaxpr"], size(eqn.invars[1]))]),
+    arithmetic=lambda eqn: [
+        Runs(eqn.params["select_jaxpr"], combined(size(eqn.invars[1]), eqn)),
+        Runs(eqn.params["scatter_jaxpr"], size(eqn.invars[1]))],
     sharding_rule=lambda out, x, source, init, **_: _places_sharding(out, x, source)))
 
 
@@ -465,9 +473,8 @@ def _reduce_window_batch(operands: Values, dims: Dims, *, jaxpr: ClosedJaxpr,
 
 reduce_window_p = register(Primitive(
     "reduce_window", compiled=AS_PROGRAMS, shape_rule=_reduce_window_shape,
-    holder=Holding(counted_by=lambda eqn: [(eqn.params["jaxpr"], joined(eqn))]),
-    jvp=_reduce_window_jvp, batch=_reduce_window_batch, multiple_results=True, asked=True,
-    sharding_rule=_windows_sharding))
+    arithmetic=reduction_by_function, jvp=_reduce_window_jvp, batch=_reduce_window_batch,
+    multiple_results=True, asked=True, sharding_rule=_windows_sharding))
 
 
 def _window_monoid(computation: Callable[..., Any], operand: Value, init: Value

@@ -258,12 +258,12 @@ class _ShardMap(Holder):
     def tangent_roles(self, roles: Roles) -> Roles:
         return [r.to_tangent_spec() if isinstance(r, HiPspec) else r for r in roles]
 
-    def times(self, params: Params) -> int:
-        """Each of the devices runs the program."""
+    def devices(self, params: Params) -> int:
         return math.prod([params["mesh"].shape[name] for name in params["newly_manual_axes"]])
 
-    def repeats(self, params: Params) -> int:
-        return 1
+    def times(self, params: Params) -> int:
+        """Each of the devices runs the program."""
+        return self.devices(params)
 
     def outside(self, aval: Any, role: Any, params: Params) -> Any:
         if type(role) is _Vector:

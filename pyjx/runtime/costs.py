@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyjx.core.arithmetic import elementwise
-from pyjx.core.arithmetic import unknown as of_foreign
+from pyjx.core.arithmetic import Amounts, Runs, elementwise
 from pyjx.core.avals import nbytes
-from pyjx.core.evaluation import holds_jaxprs, program_of, runs_programs
+from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.frames import user_line
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.records import Record
 from pyjx.engine.decompose import decomposition_of
+from pyjx.engine.holders import Holder
 
 
 class Cost(Record):
@@ -58,17 +58,16 @@ class Costs:
     def __init__(self, closed: ClosedJaxpr, xla: Callable[[], Mapping[str, float] | None],
                  devices: int = 1) -> None:
         """`devices` are those that XLA's estimates are of one of."""
-        counted = _Counted()
-        counted.program(closed, 1, "?")
+        found = counted(closed)
         self._xla, self._one_by_xla = xla, devices > 1
-        self.devices = max(devices, counted.devices)
-        self.by_operation = _sorted(counted.operations)
-        self.by_line = _sorted(counted.lines)
+        self.devices = max(devices, found.devices)
+        self.by_operation = _rows(found.operations)
+        self.by_line = _rows(found.lines)
         rows = self.by_operation
         self.total = Cost("total", sum([c.times for c in rows]), sum([c.flops for c in rows]),
                           sum([c.transcendentals for c in rows]), sum([c.bytes for c in rows]))
-        self.exact = counted.exact
-        self.unknown = tuple(sorted(counted.unknown))
+        self.exact = found.exact
+        self.unknown = tuple(sorted(found.unknown))
 
     def xla(self) -> dict[str, float]:
         """XLA's estimates of the lowered program, where it has them: `flops`, `transcendentals` and
@@ -97,8 +96,9 @@ class Costs:
     __repr__ = __str__
 
 
-class _Counted:
-    """Sums over the equations of programs."""
+class Counted:
+    """What programs do, summed over their equations: of the names of operations, and of the user's
+    lines, how often they run, arithmetic operations, transcendental ones and bytes."""
 
     def __init__(self) -> None:
         self.operations: dict[str, list[float]] = {}
@@ -107,54 +107,54 @@ class _Counted:
         self.exact = True
         self.devices = 1
 
-    def flops(self) -> float:
-        return sum([c[1] + c[2] for c in self.operations.values()])
+    @property
+    def amounts(self) -> Amounts:
+        """Arithmetic operations and transcendental ones."""
+        rows = self.operations.values()
+        return sum([c[1] for c in rows], 0.0), sum([c[2] for c in rows], 0.0)
 
-    def add(self, other: _Counted) -> None:
+    def add(self, other: Counted, times: float = 1) -> None:
+        """Add what was counted of something that runs so often."""
         for mine, theirs in ((self.operations, other.operations), (self.lines, other.lines)):
             for name, cost in theirs.items():
-                _add(mine, name, cost)
+                known = mine.setdefault(name, [0, 0.0, 0.0, 0.0])
+                for i, x in enumerate(cost):
+                    known[i] += times * x
         self.unknown |= other.unknown
         self.exact &= other.exact
         self.devices = max(self.devices, other.devices)
 
-    def program(self, closed: Any, times: int, line: str) -> None:
-        """Add a program that runs so often, where `line` is that of the operation around."""
-        for eqn in closed.eqns:
-            primitive, params = eqn.primitive, eqn.params
-            if holds_jaxprs(eqn) and (inner := program_of(primitive, params)) is not None:
-                self.program(inner, times, _line(eqn, line))
-            elif primitive.holder.held is not None:
-                self.held(primitive.holder, params, times, _line(eqn, line))
-            else:
-                self.operation(eqn, times, _line(eqn, line))
-
-    def held(self, holder: Any, params: dict[str, Any], times: int, line: str) -> None:
-        """Add what programs do that are held: of several, that with the most operations; what runs
-        nobody knows how often, once."""
-        programs, runs = holder.held(params).programs, holder.times(params)
-        self.exact &= runs is not None and len(programs) == 1
-        for condition in holder.conditions(params):
-            self.program(condition, times, line)
-        counted = [_counted(p, times * (1 if runs is None else runs), line) for p in programs]
-        dearest = max(counted, key=_Counted.flops)
-        dearest.devices *= devices_of(holder, params)
-        self.add(dearest)
-
-    def operation(self, eqn: JaxprEqn, times: int, line: str) -> None:
-        one = _cost(eqn, self.unknown)
-        cost = [times, *[times * x for x in one]]
-        _add(self.operations, eqn.primitive.name, cost)
-        _add(self.lines, line, cost)
+    def as_one(self, name: str, line: str, moved: float) -> Counted:
+        """All of it as one operation, which reads and writes so many bytes."""
+        cost = [1.0, *self.amounts, moved]
+        self.operations, self.lines = {name: cost}, {line: cost}
+        return self
 
 
-def _line(eqn: JaxprEqn, around: str) -> str:
-    return user_line(eqn.source_info.traceback) or around
+def counted(program: ClosedJaxpr | Jaxpr, line: str = "?") -> Counted:
+    """What one run of a program does, where `line` is that of the operation around."""
+    found = Counted()
+    for eqn in program.eqns:
+        primitive, at = eqn.primitive, user_line(eqn.source_info.traceback) or line
+        if holds_jaxprs(eqn) and (inner := program_of(primitive, eqn.params)) is not None:
+            found.add(counted(inner, at))
+        elif primitive.holder.held is not None:
+            _add_held(found, primitive.holder, eqn.params, at)
+        else:
+            found.add(_operation(eqn, at))
+    return found
 
 
-def devices_of(holder: Any, params: dict[str, Any]) -> int:
-    """On how many devices a holder of programs runs each of them."""
-    return max((holder.times(params) or 1) // (holder.repeats(params) or 1), 1)
+def _add_held(found: Counted, holder: Holder, params: dict[str, Any], line: str) -> None:
+    """Add what programs do that are held: of several, that with the most operations; what runs
+    nobody knows how often, once."""
+    programs, runs = holder.held(params).programs, holder.times(params)
+    found.exact &= runs is not None and len(programs) == 1
+    for condition in holder.conditions(params):
+        found.add(counted(condition, line))
+    dearest = max([counted(p, line) for p in programs], key=lambda c: sum(c.amounts))
+    dearest.devices *= holder.devices(params)
+    found.add(dearest, 1 if runs is None else runs)
 
 
 def unsized(eqn: JaxprEqn) -> Any:
@@ -163,71 +163,53 @@ def unsized(eqn: JaxprEqn) -> Any:
                  if type(getattr(a, "size", 0)) is not int), None)
 
 
-def _cost(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float, float]:
+def _operation(eqn: JaxprEqn, line: str = "?") -> Counted:
     found = unsized(eqn)
     if found is not None:
         raise TypeError(f"cost: the sizes of {found.str_short()} in {eqn.primitive.name} are "
                         "not known. Trace the function with numbers in their place.")
-    flops, transcendentals = arithmetic(eqn, unknown)
-    return flops, transcendentals, float(sum([nbytes(v.aval) for v in (*eqn.invars, *eqn.outvars)]))
+    moved = float(sum([nbytes(v.aval) for v in (*eqn.invars, *eqn.outvars)]))
+    return arithmetic(eqn).as_one(eqn.primitive.name, line, moved)
 
 
 def cost_of(eqn: JaxprEqn) -> Cost:
-    """What one run of an equation costs; nothing where it runs programs, whose equations do."""
-    if runs_programs(eqn):
-        return Cost(eqn.primitive.name, 1, 0.0, 0.0, 0.0)
-    return Cost(eqn.primitive.name, 1, *_cost(eqn, set()))
+    """What one run of an equation costs; nothing where only the programs say so that it holds."""
+    name = eqn.primitive.name
+    if eqn.primitive.arithmetic is None and holds_jaxprs(eqn):
+        return Cost(name, 1, 0.0, 0.0, 0.0)
+    return _rows(_operation(eqn).operations)[0]
 
 
-def _counted(closed: ClosedJaxpr, times: int, line: str = "?") -> _Counted:
-    counted = _Counted()
-    counted.program(closed, times, line)
-    return counted
-
-
-def _add(costs: dict[str, list[float]], name: str, cost: list[float]) -> None:
-    known = costs.setdefault(name, [0, 0.0, 0.0, 0.0])
-    for i, x in enumerate(cost):
-        known[i] += x
-
-
-def _sorted(costs: dict[str, list[float]]) -> tuple[Cost, ...]:
+def _rows(costs: dict[str, list[float]]) -> tuple[Cost, ...]:
     rows = [Cost(name, int(c[0]), *c[1:]) for name, c in costs.items()]
     return tuple(sorted(rows, key=lambda c: (-c.flops - c.transcendentals, -c.bytes, c.name)))
 
 
-def arithmetic(eqn: JaxprEqn, unknown: set[str]) -> tuple[float, float]:
-    """Arithmetic operations and transcendental ones of an equation."""
-    primitive = eqn.primitive
-    if primitive.holder.counted_by is not None:
-        return _of_programs(primitive.holder.counted_by(eqn), unknown)
-    if primitive.moves or not eqn.outvars:
-        return 0.0, 0.0
-    rule = primitive.arithmetic
-    if rule is None and primitive.effects is not None:
-        rule = of_foreign
-    elif rule is None:
-        of_elements = primitive.of_elements or primitive.decomposition is None
-        if not of_elements and (program := decomposition_of(eqn)) is not None:
-            return _of_programs([(program, 1.0)], unknown)
-        rule = elementwise
-    found: tuple[float, float] | None = rule(eqn)
-    if found is None:
-        unknown.add(primitive.name)
-        return 0.0, 0.0
+def arithmetic(eqn: JaxprEqn) -> Counted:
+    """What one run of an equation computes."""
+    found, said = Counted(), _said(eqn)
+    if isinstance(said, list):
+        for program, times in said:
+            found.add(counted(program), times)
+    elif said is not None:
+        found.operations[eqn.primitive.name] = [1.0, *said, 0.0]
+    else:
+        found.unknown.add(eqn.primitive.name)
     return found
 
 
-def _of_programs(programs: Sequence[tuple[Any, float]], unknown: set[str]) -> tuple[float, float]:
-    """The arithmetic of programs, each of which runs so often."""
-    flops = transcendentals = 0.0
-    for program, times in programs:
-        counted = _counted(program, 1)
-        unknown |= counted.unknown
-        for _, one, other, _ in counted.operations.values():
-            flops += times * one
-            transcendentals += times * other
-    return flops, transcendentals
+def _said(eqn: JaxprEqn) -> Amounts | list[Runs] | None:
+    """What is known of how much an equation computes. What its operation says comes first: a
+    scatter only moves values, but for that of `scatter_apply`, whose function computes."""
+    primitive = eqn.primitive
+    if primitive.arithmetic is not None:
+        return primitive.arithmetic(eqn)
+    if primitive.moves or not eqn.outvars:
+        return 0.0, 0.0
+    if primitive.effects is not None:  # foreign functions
+        return None
+    made_of = None if primitive.of_elements else decomposition_of(eqn)
+    return elementwise(eqn) if made_of is None else [Runs(made_of, 1.0)]
 
 
 def _number(x: float) -> str:

@@ -41,16 +41,17 @@ def work_on(platform: str) -> Work:
     rate = machine_of(platform).per_byte
 
     def work(eqn: JaxprEqn, written: bool = True) -> float:
-        primitive, unknown = eqn.primitive, set[str]()
+        primitive = eqn.primitive
         inner = jaxprs_of(eqn) if eqn.params and holds_jaxprs(eqn) else ()
         if inner:
             times = primitive.holder.times(eqn.params)
             if eqn.effects or times is None or primitive is remat_p:
                 return NEVER
             return min(times * max([sum(map(work, p.eqns)) for p in inner]), NEVER)
-        flops, transcendentals = arithmetic(eqn, unknown)
-        if unknown or eqn.effects or primitive.effects is not None:
+        found = arithmetic(eqn)
+        if found.unknown or eqn.effects or primitive.effects is not None:
             return NEVER
+        flops, transcendentals = found.amounts
         made = sum([nbytes(v.aval) for v in eqn.outvars]) if written else 0
         return 1.0 + flops + _TRANSCENDENTAL * transcendentals + rate * made
 

@@ -13,7 +13,7 @@ from lowering.locations import Scope
 from pyjx import configuration
 from pyjx.core.avals import nbytes
 from pyjx.core.effects import is_ordered
-from pyjx.core.evaluation import all_eqns, runs_programs
+from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import frame_at, user_code
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.name_stack import Scope as NamedScope
@@ -26,7 +26,7 @@ from pyjx.core.value_texts import shortened
 from pyjx.engine.decompose import decompose
 from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
-from pyjx.runtime.costs import arithmetic, devices_of, unsized
+from pyjx.runtime.costs import arithmetic, unsized
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
 
 # -- listings --------------------------------------------------------------------------------------
@@ -140,18 +140,18 @@ class _Writer(Printer):
         rows.update(dict.fromkeys(eqn.outvars, row))
         if kind in _VIEWS:
             listing.views.add(row)
-        bodies, runs = list(_jaxprs(eqn)), runs_programs(eqn)
+        bodies, holder = list(_jaxprs(eqn)), eqn.primitive.holder
+        runs = bool(bodies) and eqn.primitive.arithmetic is None
         if unsized(eqn) is not None:
             listing.unsized.add(row)
-        elif not (bodies and runs):
-            listing.flops[row] = sum(arithmetic(eqn, set()))
+        elif not runs:
+            listing.flops[row] = sum(arithmetic(eqn).amounts)
         if not bodies:
             return
-        times = float(eqn.primitive.holder.repeats(eqn.params) or 1) if runs else 0.0
+        devices = holder.devices(eqn.params)
+        times = float((holder.times(eqn.params) or 1) // devices) if runs else 0.0
         listing.bodies[row] = times, times
-        if runs:
-            listing.devices = max(
-                listing.devices, devices_of(eqn.primitive.holder, eqn.params))
+        listing.devices = max(listing.devices, devices)
         if kind == "cond":
             listing.alternatives.add(row)
         for key, jaxpr in bodies:

@@ -74,7 +74,10 @@ def test_what_combines_elements_counts_as_often_as_it_runs(f, args, n):
     found = cost(f, *args)
     assert found.total.flops + found.total.transcendentals == n
     xla = found.xla()
-    assert n == pytest.approx(sum([xla.get(k, 0.0) for k in ("flops", "transcendentals")]), abs=6)
+    if any(c.name.startswith("scatter") for c in found.by_operation):
+        n += 3  # XLA clamps the indices
+    assert n == pytest.approx(sum([xla.get(k, 0.0) for k in ("flops", "transcendentals")]),
+                              rel=0.01)
 
 
 def test_rooflines_and_rows_of_json_count_programs_on_elements():
@@ -94,12 +97,35 @@ def test_gradients_of_windows_select_and_add():
 
 def test_what_has_no_formula_counts_as_what_it_is_made_of():
     matrix = np.eye(8, dtype=np.float32)
-    assert cost(jnp.linalg.det, matrix).total.flops >= 2 / 3 * 8 ** 3 / 2
-    sums = rows(lax.cumlogsumexp, LINE)["cumlogsumexp"]
-    assert sums.transcendentals >= 2 * 100 and sums.flops > 100
+    # LU, which rows were swapped, their number (and two operations for its sign), the diagonal
+    assert cost(jnp.linalg.det, matrix).total.flops == pytest.approx(
+        2 / 3 * 8**3 + 8 + 7 + 3 + 7 + 1)
+    sums = cost(lax.cumlogsumexp, LINE)
+    assert sums.by_operation[0].name == "cumlogsumexp" and sums.xla()["flops"] == pytest.approx(
+        sums.total.flops, rel=0.2)
+    assert sums.total.transcendentals == 3 * 100 == sums.xla()["transcendentals"]
     groups = np.array([2, 1], np.int32)
     product = rows(lambda x, y: lax.ragged_dot(x, y, groups), A, np.ones((2, 4, 5), np.float32))
-    assert product["ragged_dot_general"].flops >= 2 * 3 * 4 * 5
+    # all rows with each matrix, three operations for a mask of these, where groups begin and end
+    assert product["ragged_dot_general"].flops == 2 * (2 * 3 * 4 * 5) + 3 * (2 * 3 * 4) + 2 + 2
+
+
+def test_what_an_operation_is_made_of_may_be_a_loop_that_counts_once():
+    """Or have operations that nobody knows, or be a function that is called on elements."""
+    made = cost(lax.igamma, LINE, LINE)
+    assert not made.exact and made.by_operation[0].name == "igamma"
+    assert "while loops count once" in str(made)
+
+    def steps(x):
+        return lax.while_loop(lambda c: c < 3.0, lambda c: c + 1.0, x)
+
+    def repeated(a, b):
+        return a + steps(b)
+
+    found = cost(lambda x: lax.reduce(x, 0.0, repeated, (0,)), LINE)
+    assert not found.exact and found.total.flops == 99 * 3
+    assert not cost(lambda x: x.at[jnp.array([1, 2])].apply(steps), LINE).exact
+    assert cost(lambda x: x.at[jnp.array([1, 2])].apply(jnp.sin), LINE).exact
 
 
 def test_loops_count_as_often_as_they_run():
@@ -126,13 +152,16 @@ def test_calls_are_looked_into():
 
 
 @pytest.mark.parametrize(("f", "n"), [
-    (jnp.linalg.cholesky, 64 / 3 * 8), (lambda x: jnp.linalg.eigh(x)[0], 9 * 512),
-    (lambda x: lax.linalg.schur(x)[0], 25 * 512), (lax.linalg.hessenberg, 3 * 512),
-    (lambda x: lax.linalg.tridiagonal(x)[0], 512), (lambda x: jnp.linalg.solve(x, x), 512),
-    (lambda x: jax.scipy.linalg.qr(x, pivoting=True), 512), (lambda x: lax.top_k(x, 3), 64),
+    (jnp.linalg.cholesky, 512 / 3 + 2 * 64),  # and it is made symmetric
+    (lambda x: jnp.linalg.eigh(x)[0], 9 * 512 + 2 * 64),
+    (lambda x: lax.linalg.schur(x)[0], 25 * 512), (lax.linalg.hessenberg, 10 / 3 * 512),
+    (lambda x: lax.linalg.tridiagonal(x)[0], 4 / 3 * 512),
+    (lambda x: jnp.linalg.solve(x, x), 2 / 3 * 512 + 2 * 512),
+    (lambda x: jax.scipy.linalg.qr(x, pivoting=True), 2 * (4 / 3 * 512)),
+    (lambda x: lax.top_k(x, 3), 64),
 ])
 def test_linear_algebra(f, n):
-    assert cost(f, np.eye(8, dtype=np.float32)).total.flops >= n
+    assert cost(f, np.eye(8, dtype=np.float32)).total.flops == pytest.approx(n)
 
 
 def test_xla_and_the_estimate_agree():

@@ -64,7 +64,7 @@ def test_kernels_count_as_often_as_the_grid_says(size):
                               out_specs=rows)
         listing = jaxpr_listing(jax.jit(call).trace(x).jaxpr, Places())
         assert listing.flops[0] == 2 * 8 * 128 * size
-        assert 4 * 8 * 128 * 4 * size <= listing.traffic[0] <= 5 * 8 * 128 * 4 * 2 * size
+        assert listing.traffic[0] == 2 * 8 * 128 * 4 * size  # what is between stays in the kernel
 
 
 def test_of_what_runs_on_several_devices_one_counts():

@@ -21,6 +21,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import Runs
 from pyjx.core.avals import AbstractRef, ShapedArray, SymbolicDim, get_aval
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, RefEffect, axis_names, reads
@@ -263,6 +264,10 @@ def _stands_for(params: Params) -> ClosedJaxpr:
                           kernel.debug_info.with_unknown_names())
 
 
+def _arithmetic(eqn: JaxprEqn) -> list[Runs]:
+    return [Runs(eqn.params["jaxpr"], eqn.params["grid_mapping"].known_programs)]
+
+
 def _effects(params: Params) -> Effects:
     return kept_effects(params) | {
         e for e in params["jaxpr"].effects if not isinstance(e, (RefEffect, GeneratorEffect))}
@@ -319,8 +324,7 @@ def _of_batch(params: Params, batched: Sequence[bool], size: int) -> Params:
 
 pallas_call_p = register(Primitive(
     "pallas_call", multiple_results=True, cached=False, effects=_effects, batch_axis=_batch,
-    holder=Holding(stands_for=_stands_for,
-                   repeats=lambda params: params["grid_mapping"].known_programs),
+    holder=Holding(stands_for=_stands_for), arithmetic=_arithmetic,
     shape_rule=lambda *avals, out_avals, **params: list(out_avals),
     decomposition=lambda *operands, **params: jaxpr_as_fun(_stands_for(params))(*operands)))
 
