@@ -242,7 +242,7 @@ def _mesh(text: str) -> dict[str, int]:
         if not found:
             raise UsageError(f"--mesh {text}: expected axes such as x=4,y=2, got {part!r}.")
         if found[1] in axes:
-            raise UsageError(f"--mesh {text}: axis {found[1]} stands there twice.")
+            raise UsageError(f"--mesh {text}: axis {found[1]} is given twice.")
         axes[found[1]] = int(found[2])
     return axes
 

@@ -78,7 +78,7 @@ _COMPARING = (
     ("--run[=N]", "run it (N times): results and times; with --time, by source line"),
     ("--check HOW", "compare results: interpreter, numpy-float64, eager"),
     ("--find nan|inf|subnormal", "which operation makes the first such value"),
-    ("--reduce COMMAND|crash", "the least that crashes or hangs, or fails as `COMMAND {}`"),
+    ("--reduce COMMAND|crash", "the least that crashes or hangs, or fails COMMAND ({}: its path)"),
     ("--diff OTHER|GIT_REV", "what differs from another target, file or version"),
     ("--expect FILE", "compare with a file; --update writes it"),
     ("--watch", "again whenever a source file changes"),

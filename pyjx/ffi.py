@@ -19,6 +19,7 @@ __all__ = [
     "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
 ]
 
+# Their signatures are in `compat`, which is above this module, so it does not import them.
 build_ffi_lowering_function: Callable[..., Any]
 ffi_lowering: Callable[..., Any]
 

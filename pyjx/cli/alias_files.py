@@ -12,11 +12,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import shutil
-import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
+from pyjx import lazy
 from pyjx.not_yet import stand_ins
 
 NAMES = ("pyjx_as_jax.pth", "_pyjx_as_jax.py")
@@ -69,11 +70,10 @@ def public_modules(name: str = "pyjx") -> Iterator[str]:
     """The names of the modules that users may import, from `name` on."""
     yield name
     module = importlib.import_module(name)
-    names = set(getattr(module, "__all__", ()))
-    files = {found.name for found in pkgutil.iter_modules(getattr(module, "__path__", ()))}
-    others = {m.rpartition(".")[2] for m in list(sys.modules) if m.rpartition(".")[0] == name}
-    for below in sorted((files | others) & names):  # those without a file are there by now
-        yield from public_modules(f"{name}.{below}")
+    files = pkgutil.iter_modules(getattr(module, "__path__", ()), f"{name}.")
+    known = {*[found.name for found in files], *lazy.tables, *chain(*lazy.filled.values())}
+    for below in sorted({f"{name}.{x}" for x in getattr(module, "__all__", ())} & known):
+        yield from public_modules(below)
 
 
 def write_stubs(place: Path) -> None:

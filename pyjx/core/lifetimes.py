@@ -115,8 +115,9 @@ _VMEM, _TPU_FLOPS = 112 << 20, 197e3
 # glibc gives blocks of more than 32 MiB (DEFAULT_MMAP_THRESHOLD_MAX) back to the system when they
 # are freed, and XLA's CPU client frees temporaries after each run. A new page of 4 KiB takes
 # 0.25 us on bare metal and 1 to 2 us in virtual machines, in which a core does 25,000 to 500,000
-# operations of a product: 6 to 120 a byte, of which 72 are in favour of machines of the cloud; 24
-# more are for writing and reading what is in no cache.
+# operations of a product: 6 to 120 a byte. 72 is chosen, below the 103 that were measured in a
+# virtual machine (1.75 us a page, products of 240 GFlop/s); 24 more are for writing and reading
+# what is in no cache.
 _NEW_PAGE, _POOLED = 72.0 + 24.0, 32 << 20
 MACHINES = {
     "cpu": Machine(joins_apart=True, copies=True, per_byte=4.0, new_page=_NEW_PAGE, pooled=_POOLED),

@@ -363,7 +363,7 @@ def _spread(specs: Any, args: Any) -> list[str | None]:
     return [s for s, part in zip(prefix, parts, strict=True) for _ in tree_flatten(part)[0]]
 
 
-def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
+def symbolic_dim_bounds(dimension: int | DimExpr) -> tuple[float, float]:
     """Between which numbers a dimension lies: `(lower, upper)`, ints, or infinite where no bound is
     known.
 

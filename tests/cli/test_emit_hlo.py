@@ -535,7 +535,7 @@ def test_meshes(run, model):
     status, _, err = run(*args, "--in-shardings", "*; x,None")
     assert (status, err) == (0, "")
     assert run(*args, "--in-shardings", "*; z")[0] == 2
-    assert "axis x stands there twice" in run(*args[:-1], "x=1,x=1")[2]
+    assert "axis x is given twice" in run(*args[:-1], "x=1,x=1")[2]
 
 
 def test_lists_and_completion(run):

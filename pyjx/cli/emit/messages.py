@@ -17,6 +17,7 @@ from types import TracebackType
 from pyjx.core import advice, frames
 
 LINES = 24  # of a message
+_WIDEST = 1000  # characters of a line: errors of this library have more than 400, cures at the end
 _STDLIB = os.path.dirname(os.__file__) + os.sep
 
 USAGE, IMPORT, LOWERING, XLA, PLATFORM = 2, 3, 4, 5, 6
@@ -116,7 +117,8 @@ def told(error: BaseException) -> str:
 
 def _short(text: str, most: int = LINES) -> str:
     """A text without what is too long for a screen."""
-    lines = [line if len(line) <= 1000 else f"{line[:997]}..." for line in text.splitlines()]
+    lines = [line if len(line) <= _WIDEST else f"{line[:_WIDEST - 3]}..."
+             for line in text.splitlines()]
     if len(lines) > most:
         lines = [*lines[:most - 1], f"... ({len(lines) - most + 1} more lines; -v shows all)"]
     return "\n".join(lines)

@@ -26,6 +26,7 @@ __all__ = [
     "get_tensorstore_spec", "is_remote_storage", "run_deserialization", "run_serialization",
 ]
 
+# Of a class of tensorstore, which need not be installed, so checkers may not know it.
 TS_CONTEXT: Any
 
 _LimitInFlightBytes = ByteLimiter

@@ -27,6 +27,7 @@ __all__ = [
     "merge_nested_ts_specs", "verify_tensorstore_spec",
 ]
 
+# Classes of tensorstore, which need not be installed, so checkers may not know them.
 Future: Any
 Transaction: Any
 
