@@ -212,7 +212,10 @@ def note_body(exc: Exception) -> None:
     """Tell what a function of the user's that the library calls, such as the body of a loop, in
     which an error arose, was given as which argument."""
     _note_unflatten(exc)
-    calls, body, _ = _passed_by(exc)
+    passed, _ = _passed_by(exc)
+    of_tuple = re.search("tuple|sequence", str(exc))  # which a rule gets, and may pass on
+    calls, body = next((x for x in reversed(passed) if of_tuple and "_FlatJvp" in x[0]),
+                       passed[-1] if passed else ({}, None))
     by, frame = next(iter(calls.items()), ("", None))
     unpacked = type(exc) is ValueError and " to unpack" in str(exc)
     if by not in _NOTED or body is None or frame is None or not (
@@ -236,7 +239,7 @@ def note_body(exc: Exception) -> None:
         first, second = names[::-1]
         cure = " The arguments are exchanged: let it be " + (
             f"{name}({first}, {second})." if name[0] != "<" else f"lambda {first}, {second}: ...")
-    elif by == "_FlatJvp" and len(names) == 2 and re.search("tuple|sequence", str(exc)):
+    elif by == "_FlatJvp" and len(names) == 2 and of_tuple:
         primals = [*signature(own.fun.owner.fun).parameters]  # type: ignore[union-attr]
         tangents = [f"{p}_dot" for p in primals] if primals[1:] else names[1:]
         several = [f"({', '.join(x)}{',' * (len(x) == 1)})" for x in (primals, tangents)]
@@ -279,11 +282,11 @@ _OF_VALUE = re.compile(r" (Make an array of it by jnp\.asarray\.|"
 
 
 def _passed_by(exc: Exception
-               ) -> tuple[dict[str, FrameType], FrameType | None, dict[str, FrameType]]:
-    """What called the innermost function of the user's that an error passed, the frame of that, and
-    what has run within it: of the library the public function, and what calls rules."""
-    before, body, frames = dict[str, FrameType](), None, dict[str, FrameType]()
-    of_tuple = re.search("tuple|sequence", str(exc)) is not None
+               ) -> tuple[list[tuple[dict[str, FrameType], FrameType]], dict[str, FrameType]]:
+    """What called each function of the user's that an error passed, and its frame, the outermost
+    first; and what has run within the innermost: of the library the public function, and what calls
+    rules."""
+    passed, frames = list[tuple[dict[str, FrameType], FrameType]](), dict[str, FrameType]()
     for frame in [tb.tb_frame for tb in tracebacks_of(exc)]:
         code = frame.f_code
         if is_internal(code.co_filename):
@@ -291,10 +294,10 @@ def _passed_by(exc: Exception
             name = "defjvps" if inner.startswith("defjvps.") else name
             if not frames or name[0] == "_" or name in ("custom_gradient", "defjvps"):
                 frames[name] = frame
-        elif not is_of_foundation(code.co_filename) and not (
-                of_tuple and frames and "_FlatJvp" in before):  # a rule passes its tuples on
-            before, body, frames = frames, frame, {}
-    return _calling(before), body, _calling(frames)
+        elif not is_of_foundation(code.co_filename):
+            passed.append((_calling(frames), frame))
+            frames = {}
+    return passed, _calling(frames)
 
 
 def _calling(frames: Mapping[str, FrameType]) -> dict[str, FrameType]:
@@ -377,7 +380,7 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     if _refused_by_class(found.string, last):
         return (f"{found.string}. What a class is registered as a pytree with is called as "
                 "flatten(node), which gives (children, aux), and unflatten(aux, children).")
-    _, _, calls = _passed_by(exc)
+    _, calls = _passed_by(exc)
     for name, frame in calls.items():
         return f"{found.string}. It is called as {_call_of(name, frame)}."
     name, called = value_called(last.tb_frame, last.tb_lasti)

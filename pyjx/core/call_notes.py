@@ -151,11 +151,13 @@ def _has_axes(x: Any) -> bool:
     return _rank(x) > 0 and type(x) is not tuple
 
 
-# What may stand for a parameter of this name where others' values have been given for it.
+# What fits a parameter of this name: of operations, NumPy's functions and `checkify.check`. Here,
+# and not where these check what they are given, as exchanged arguments fail in many places: at a
+# rank, a dtype, an axis, or in the loop over a sequence, where only one of them is known.
 _KINDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(["operand", "a", "arr"], _has_axes),
     "update": lambda x: not isinstance(x, (list, tuple)),
-    "q": lambda x: _rank(x) < 2,
+    "q": lambda x: True,  # whose rank may be too high by itself
     **dict.fromkeys(["start_indices", "scatter_indices", "indices"], _is_whole),
     **dict.fromkeys(["start_index", "index"], lambda x: not _rank(x)),
     "updates": lambda x: not isinstance(x, tuple),
@@ -174,8 +176,8 @@ def _exchanged(exc: Exception, call: Call) -> str | None:
                  if tb.tb_frame.f_code is call.code), {})
     known = {p: body.get(p, x) if x is UNKNOWN else x for p, x in call.given.items() if p in _KINDS}
     wrong = [p for p, x in known.items() if not _KINDS[p](x)]
-    for p, q in [(p, q) for p in wrong for q in known if p not in (q, "q") and {*wrong} <= {p, q}]:
-        if _KINDS[p](known[q]) and _KINDS[q](known[p]):
+    for one, other in [(p, o) for p in wrong for o in known if p != o and {*wrong} <= {p, o}]:
+        if _KINDS[one](known[other]) and _KINDS[other](known[one]):
             said = str(exc)
             if isinstance(exc, AxisError):  # which makes its message anew
                 exc.add_note(_order(call))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set, ValuesVi
 from enum import Enum
 from functools import partial
 from itertools import islice
+from numbers import Number
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -165,20 +166,42 @@ def without_numbers(x: Any) -> str:
     if not isinstance(x, (np.ndarray, np.generic)):
         return ("It is a shape and a dtype, without values: give it to jax.eval_shape, or to lower "
                 "or trace of a jitted function, or make an array, as jnp.zeros(x.shape, x.dtype).")
-    made = {"M": "x.astype('int64')", "m": "x.astype('int64')", "O": "x.astype(float)",
-            "f": "x.astype('float64')", "c": "x.astype('complex128')", "V": "x.view('uint8')",
+    if x.dtype.kind == "O":
+        return (f"It is an array of dtype object, of shape {x.shape}"
+                f"{_of_objects([*islice(x.flat, 64)])}")
+    made = {"M": "x.astype('int64')", "m": "x.astype('int64')", "f": "x.astype('float64')",
+            "c": "x.astype('complex128')", "V": "x.view('uint8')",
             }.get(x.dtype.kind, "np.unique(x, return_inverse=True)[1]")
     if x.dtype.names:
         made = f"x[{x.dtype.names[0]!r}]" + (
             ", or all in a tree: {name: x[name] for name in x.dtype.names}") * (
             len(x.dtype.names) > 1)
     kind = "narrower " if x.dtype.kind in "fc" else ""
-    others = [y for y in islice(x.flat, 64) if not isinstance(y, int | float | np.number | None)]
-    if x.dtype.kind == "O" and others:
-        return (f"It is an array of dtype object, of shape {x.shape}, of which one element is "
-                f"{in_short(others[0])}, no number. Give what is of one kind by itself.")
     return (f"It is an array of dtype {x.dtype}, of shape {x.shape}. Make it one of {kind}numbers: "
             f"{made}.")
+
+
+def _of_objects(some: list[Any]) -> str:
+    """What an array of objects has that is no number, and the cure, given some of its elements."""
+    other = next((y for y in some if not _is_read(y)), None)  # None is read as nan
+    if other is None:
+        is_complex = any([isinstance(y, complex | np.complexfloating) for y in some])
+        return f". Make it one of numbers: x.astype({'complex' if is_complex else 'float'})."
+    if all([isinstance(y, str) for y in some]):
+        return ". Make it one of numbers: np.unique(x, return_inverse=True)[1]."
+    return (f", of which one element is {in_short(other)}, no number of Python's or NumPy's. Give "
+            "its elements apart: x.tolist() is a list of them.")
+
+
+def _is_read(x: Any) -> bool:
+    """Whether NumPy makes a number of an object, also of a text."""
+    if type(x) not in (str, bytes):
+        return isinstance(x, Number | np.bool_ | None)
+    try:
+        float(x)
+    except ValueError:
+        return False
+    return True
 
 
 def as_field(path: str) -> str:

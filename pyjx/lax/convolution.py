@@ -418,10 +418,10 @@ def _explicit_pads(padding: Any, lhs: ShapedArray, rhs: ShapedArray, dn: ConvDim
                   for a, d in zip(dn.rhs_spec[2:], rhs_dilation, strict=False)]
         space = [lhs.shape[a] for a in dn.lhs_spec[2:]]
         if len(strides) != len(space):
-            cure = "" if space else (f". Operands of rank {lhs.ndim} have no axes of a window: "
-                                     f"rank {len(strides) + 2} has {len(strides)}")
             raise ValueError(f"{_NAME} window and window_strides must have the same number of "
-                             f"dimensions, but got {len(space)} and {len(strides)}{cure}")
+                             f"dimensions, but got {len(space)} and {len(strides)}. A window has "
+                             f"two axes less than the operands, which have rank {lhs.ndim} here: "
+                             f"window_strides is as for rank {len(strides) + 2}")
         return tuple(named_pads(_NAME, space, window, strides, padding))
     try:
         low_high: Any = [[n if isinstance(n, SymbolicDim) else index(n) for n in pair]

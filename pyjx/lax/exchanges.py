@@ -332,12 +332,13 @@ def _divisible(function: str, what: str, x: ShapedArray, axis: int, size: int, t
                          f"the named axis ({size}); the operand's shape is {x.shape}")
     if not tiled and n != size:
         fits = [i for i, other in enumerate(x.shape) if other == size]
-        cure = f". {what}={fits[0]} has that size" if fits else ""
+        cures = [f". {what}={i} has that size" for i in fits[:1]]
         if n % size == 0:
-            cure = ". With tiled=True the latter need only be divisible by the former"
+            cures.append(". With tiled=True the latter need only be divisible by the former")
         raise ValueError(
             f"{function} requires the size of the mapped axis axis_name to equal x.shape[{what}], "
-            f"but they are {size} and {n} respectively{cure}; the operand's shape is {x.shape}")
+            f"but they are {size} and {n} respectively{''.join(cures)}; the operand's shape is "
+            f"{x.shape}")
 
 
 def _parts(function: str, takes: str | None, gives: str | None,

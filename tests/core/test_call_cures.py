@@ -246,14 +246,17 @@ def test_no_cure_is_that_of_another_value():
     (lambda: sparse.BCOO(jnp.eye(2), shape=(2, 2)), "tuple (data, indices), got float32[2,2]. "
      "BCOO.fromdense(x) makes one of a dense array and BCOO.from_scipy_sparse(x)"),
     (lambda: sparse.BCSR((V, V), shape=(2, 2)), "must be a tuple (data, indices, indptr), got"),
-    (lambda: lax.conv(jnp.eye(2), jnp.eye(2), (1, 1), "SAME"), "got 0 and 2. Operands of rank 2 "
-     "have no axes of a window: rank 4 has 2"),
-    (lambda: jnp.asarray(np.array([V, 1], object)), "one element is float32[3], no number."),
-    (lambda: pallas.pallas_call(abs, V, in_specs=pallas.BlockSpec((3,)))(V), "in_specs=[spec]"),
+    *[(functools.partial(lax.conv, x, x, (1, 1), "SAME"), f"got {x.ndim - 2} and 2. A window has "
+       f"two axes less than the operands, which have rank {x.ndim} here: window_strides is as for "
+       "rank 4") for x in (jnp.ones((1, 1)), jnp.ones((1, 1, 1)))],
+    (lambda: pallas.pallas_call(abs, V, in_specs=pallas.BlockSpec((3,)))(V), "). Give a list: "
+     "in_specs=[spec]."),
     (lambda: jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.ones((2, 3, 2))),
      "are 2 and 3 respectively. split_axis=1 has that size; the operand's"),
     (lambda: jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.ones((2, 4))),
      "are 2 and 4 respectively. With tiled=True the latter"),
+    (lambda: jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.ones((2, 4, 2))),
+     "are 2 and 4 respectively. split_axis=1 has that size. With tiled=True the latter"),
     (lambda: jnp.vmap, "Use jax.vmap."), (lambda: lax.jit, "Use jax.jit."),
     (lambda: jax.io_callback, "Use jax.experimental.io_callback."),
     (lambda: jax.custom_vmap, "Use jax.custom_batching.custom_vmap."),

@@ -1,6 +1,8 @@
 """Values as error messages show them."""
 
 import os
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, random
-from pyjx.core.value_texts import shortened, shortened_lines
+from pyjx.core.value_texts import shortened, shortened_lines, without_numbers
 
 
 def test_long_texts_lose_their_middle():
@@ -57,6 +59,25 @@ X_ = jnp.asarray(X)
 KEY = random.key(0)
 TREE = {f"layer_{i}": {"w": X, "b": X} for i in range(300)}
 LACKING = {**TREE, "layer_7": {"w": X}}
+
+
+@pytest.mark.parametrize("elements", [
+    [1, None], [1j, 2, None], [np.complex64(1j)], [np.bool_(1), True], [Fraction(1, 2), Decimal(3)],
+    ["1", "2.5"], [b"1", 2], ["b", "a"], ["1", "a"]])
+def test_objects_that_are_numbers_are_made_so(elements):
+    x = np.array(elements, object)
+    made = eval(without_numbers(x).partition("one of numbers: ")[2][:-1], {"np": np, "x": x})
+    assert made.dtype.kind in "fci" and jnp.asarray(made).shape == x.shape
+
+
+@pytest.mark.parametrize("elements", [
+    [X_, 1], [X_, X_[0]], [1.0, "a"], [{"a": 1}], [jnp.float32(1), "a"]])
+def test_of_other_objects_one_is_shown(elements):
+    x = np.empty(len(elements), object)
+    x[:] = elements
+    said = without_numbers(x)
+    assert "no number of Python's or NumPy's. Give its elements apart: x.tolist() is a list" in said
+    assert jax.tree.structure(x.tolist()) == jax.tree.structure(elements)
 
 
 @jax.custom_vjp

@@ -369,17 +369,26 @@ def test_what_operations_give_of_numbers_are_arrays(convert, value):
 
 
 @pytest.mark.parametrize("rule", [
-    lambda x, t: (jnp.sin(x), t), lambda x, t: (x**2, t), lambda x, t: (1.0, t * 2.0),
-    None])
+    lambda x, t: (jnp.sin(x), t), lambda x, t: (x**2, t), lambda x, t: (1.0, t * 2.0)])
 def test_what_a_rule_is_given_is_told_where_it_takes_arrays(rule):
     f = jax.custom_jvp(lambda x: x * 2.0)
-    f.defjvp(rule or (lambda x, t: (f(x), t)))  # which passes its tuple on
+    f.defjvp(rule)
     with pytest.raises(TypeError) as caught:
         jax.grad(f)(2.0)
     assert "Each is a tuple of one for each argument: let it begin with (x,), (t,) = x, t." in (
         caught.value.__notes__[0])
     f.defjvp(lambda primals, tangents: (primals[0]**2, 2 * primals[0] * tangents[0]))
     assert float(jax.grad(f)(2.0)) == 4.0
+
+
+def test_what_a_rule_is_given_is_told_where_it_passes_its_tuples_on():
+    f, g = jax.custom_jvp(lambda x: x * 2.0), jax.custom_jvp(lambda x: x * 3.0)
+    f.defjvp(lambda x, t: (f(x), t))
+    g.defjvp(lambda primals, tangents: (jax.grad(f)(*primals), tangents[0]))
+    for call in (f, g):
+        with pytest.raises(TypeError) as caught:
+            jax.grad(call)(2.0)
+        assert "let it begin with (x,), (t,) = x, t." in caught.value.__notes__[0]
 
 
 def _text(x):

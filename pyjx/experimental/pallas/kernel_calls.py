@@ -457,6 +457,9 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
     _check_aliases(aliases, avals, fetched, results)
     sizes = _axes(spec.grid)
     fetched_refs = [AbstractRef(a.strip_weak_type(), MemorySpace.INDEX) for a in avals[:fetched]]
+    if isinstance(spec.in_specs, BlockSpec):
+        raise ValueError(f"`in_specs` must be a tuple or a list. Found: {spec.in_specs}. Give a "
+                         "list: in_specs=[spec].")
     in_specs = _flat_specs("in_specs", spec.in_specs, "inputs", args[spec.num_scalar_prefetch:])
     out_specs = _flat_specs("out_specs", spec.out_specs, "out_shape",
                             tree_unflatten(results.tree, results.avals))
@@ -572,8 +575,6 @@ def _flat_specs(what: str, specs: Any, other: str, values: Any) -> list[Any]:
         return [no_block_spec] * tree.num_leaves
     if isinstance(specs, list):
         specs = tuple(specs)
-    if what == "in_specs" and isinstance(specs, BlockSpec):
-        raise ValueError(f"`{what}` must be a tuple or a list. Found: {specs}, as in {what}=[spec]")
     leaves, own = tree_flatten(specs, is_leaf=is_spec)
     if own != tree:
         found = [f"\n    * {f'at {keystr(path)}, ' if path else ''}`{what}` is a {one} but "

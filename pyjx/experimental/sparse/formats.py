@@ -226,9 +226,9 @@ class Buffered(JAXSparse):
     def __init__(self, args: tuple[Any, ...], *, shape: Sequence[int], **known: bool) -> None:
         name = type(self).__name__
         if not isinstance(args, tuple | list) or len(args) != len(self._buffers):
-            cures = [f"{name}.{cure} makes one of a {kind}" for cure, kind in (
-                ("fromdense(x)", "dense array"), ("from_scipy_sparse(x)", "matrix of SciPy's"))
-                if hasattr(type(self), cure[:-3])]
+            makers = {"fromdense": "dense array", "from_scipy_sparse": "matrix of SciPy's"}
+            cures = [f"{name}.{maker}(x) makes one of a {kind}" for maker, kind in makers.items()
+                     if hasattr(type(self), maker)]
             raise TypeError(f"{name}: args must be a tuple ({', '.join(self._buffers)}), got "
                             f"{in_short(args)}. {' and '.join(cures)}.")
         super().__init__(args, shape=shape)
