@@ -608,7 +608,8 @@ def test_unbound_names(f, wrap):
     (lambda x: lax.all_gather(x, "i", axis=0.5), TypeError, "axis must be an integer"),
     (lambda x: lax.all_gather(x, "i", to="away"), ValueError, "unexpected `to` value"),
     (lambda x: lax.psum_scatter(x, "i", scatter_dimension=1), ValueError,
-     r"psum_scatter requires the size .* are 4 and 8 respectively\. With tiled=True"),
+     r"psum_scatter requires the size .* are 4 and 8 respectively\. scatter_dimension=0 has that "
+     r"size\. With tiled=True"),
     (lambda x: lax.psum_scatter(x[:3], "i", tiled=True), ValueError, "has to be divisible"),
     (lambda x: lax.psum_scatter(x > 0, "i"), TypeError, "does not accept dtype bool"),
     (lambda x: lax.all_to_all(x, "i", 1, 0), ValueError,
