@@ -301,7 +301,7 @@ def _form(listing: Listing, links: tuple[list[int], list[int]], constants: froze
         "share": [round(x, 5) or 0 for x in spent.shares],
         "scope": scopes.of(listing),
         "operands": operands,  # how many there are and how far above they stand, row by row
-        "fused": [row for row, (_, traffic) in listing.bodies.items() if not traffic],
+        "fused": [row for row in listing.bodies if not listing.runs_bodies(row)],
         "calls": [[row, *heads] for row, heads in listing.calls.items()],
         "memory": steps._asdict(),
         "graph": call_graph(listing)._asdict(),

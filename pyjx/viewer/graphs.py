@@ -94,7 +94,7 @@ class _Graph:
         listing = self.listing
         row = start
         while row < stop:
-            runs = listing.kind[row] != HEAD and listing.bodies.get(row, (0.0, 0.0))[1] > 0
+            runs = listing.kind[row] != HEAD and listing.runs_bodies(row)
             has_body = runs and self.ends[row] > row + 1
             if has_body or row in listing.calls:
                 yield row, has_body

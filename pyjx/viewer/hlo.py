@@ -6,7 +6,19 @@ import re
 from collections.abc import Sequence
 
 from pyjx.core.records import Record
-from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
+from pyjx.viewer.listing import (
+    CLOSING,
+    FUSED,
+    HEAD,
+    NOTE,
+    ONCE,
+    RUN,
+    UNCOUNTED,
+    UNKNOWN,
+    Bodies,
+    Listing,
+    Places,
+)
 from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, hlo_arrays
 
 FREE = frozenset((
@@ -14,17 +26,15 @@ FREE = frozenset((
     "parameter", "partition-id", "replica-id", "tuple"))
 _VIEWS = frozenset(("bitcast", "copy-done", "get-tuple-element", "opt-barrier",
                     "optimization-barrier", "tuple", "while"))
-# How bodies count: those of fusions stay in registers; those of reductions are formulas.
-_WEIGHTS = {"fusion": (1.0, 0.0), "call": (1.0, 1.0), "conditional": (1.0, 1.0),
-            "async-start": (1.0, 1.0)}
+_BODIES = {"fusion": Bodies(FUSED), "call": ONCE, "conditional": ONCE, "async-start": ONCE}
 
 _HEAD = re.compile(r"^(ENTRY )?%?([\w.\-]+) (\(.*\) -> .* )?\{$")
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = ")
 _OPCODE = re.compile(r"\s*([\w\-]+)\(")
 _NAME = re.compile(r"%?([\w.\-]+)$")
 _METADATA = re.compile(r", metadata=\{((?:\"(?:[^\"\\]|\\.)*\"|[^{}\"])*)\}")
-_CALLED = re.compile(r"(?:calls|to_apply|body|condition|true_computation|false_computation|"
-                     r"branch_computations|called_computations)="
+_CALLED = re.compile(r"(?:calls|to_apply|select|scatter|body|condition|true_computation|"
+                     r"false_computation|branch_computations|called_computations)="
                      r"(?:\{([^{}]*)\}|(%?[\w.\-]+))")
 _FIELD = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
@@ -115,7 +125,8 @@ class _Writer:
         row = rows[i.name] = listing.add(
             i.text, depth, operation=i.opcode, shape=i.type, name=i.op_name, place=i.place,
             size=size, traffic=moved, operands=operands, flops=arithmetic(*cost))
-        listing.steps[row] = combinations(*cost)
+        if combined := combinations(*cost):
+            listing.bodies[row] = combined
         if i.opcode in _VIEWS or self._calls_loop(i):
             listing.views.add(row)
             index = _INDEX.search(i.text) if i.opcode == "get-tuple-element" else None
@@ -132,8 +143,8 @@ class _Writer:
             if i.opcode == "conditional":
                 listing.alternatives.add(row)
             times = float(trips[1]) if trips else 1.0
-            listing.bodies[row] = (times, times) if i.opcode == "while" else \
-                _WEIGHTS.get(i.opcode, (0.0, 0.0))
+            listing.bodies.setdefault(row, Bodies(RUN, (times,)) if i.opcode == "while" else
+                                      _BODIES.get(i.opcode, UNCOUNTED))
         for name in i.called:
             if name in self._roots:
                 self._calls.setdefault(row, []).append(name)

@@ -5,7 +5,7 @@ its way to a platform, with what each changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import unified_diff
 from typing import Any
 
@@ -27,7 +27,20 @@ from pyjx.engine.decompose import decompose
 from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
 from pyjx.runtime.costs import arithmetic, unsized
-from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
+from pyjx.viewer.listing import (
+    APPLIED,
+    CLOSING,
+    FUSED,
+    HEAD,
+    NOTE,
+    ONCE,
+    RUN,
+    UNCOUNTED,
+    UNKNOWN,
+    Bodies,
+    Listing,
+    Places,
+)
 
 # -- listings --------------------------------------------------------------------------------------
 
@@ -140,18 +153,15 @@ class _Writer(Printer):
         rows.update(dict.fromkeys(eqn.outvars, row))
         if kind in _VIEWS:
             listing.views.add(row)
-        bodies, holder = list(_jaxprs(eqn)), eqn.primitive.holder
-        runs = bool(bodies) and eqn.primitive.arithmetic is None
+        # those that are written as functions come last, as in `Listing.below`
+        bodies = sorted(_jaxprs(eqn), key=lambda body: body[1] in self.names.shared_jaxprs)
         if unsized(eqn) is not None:
             listing.unsized.add(row)
-        elif not runs:
+        if bodies:
+            listing.devices = max(listing.devices, eqn.primitive.holder.devices(eqn.params))
+            listing.bodies[row] = _bodies(eqn, [jaxpr for _, jaxpr in bodies])
+        if listing.bodies.get(row, UNCOUNTED) == UNCOUNTED and row not in listing.unsized:
             listing.flops[row] = sum(arithmetic(eqn).amounts)
-        if not bodies:
-            return
-        devices = holder.devices(eqn.params)
-        times = float((holder.times(eqn.params) or 1) // devices) if runs else 0.0
-        listing.bodies[row] = times, times
-        listing.devices = max(listing.devices, devices)
         if kind == "cond":
             listing.alternatives.add(row)
         for key, jaxpr in bodies:
@@ -194,6 +204,21 @@ def _jaxprs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
         for i, item in enumerate(value if many else (value,)):
             if isinstance(item, (ClosedJaxpr, Jaxpr)):
                 yield f"{key}[{i}]" if many else key, item.jaxpr
+
+
+def _bodies(eqn: JaxprEqn, jaxprs: Sequence[Jaxpr]) -> Bodies:
+    """How the jaxprs of an equation count: as often as its rule for arithmetic says, if that speaks
+    of them; without a rule as often as each runs on one device. Values of kernels stay in these."""
+    holder, rule = eqn.primitive.holder, eqn.primitive.arithmetic
+    if rule is None:
+        times = holder.times(eqn.params)
+        return ONCE if times is None else Bodies(RUN, (times / holder.devices(eqn.params),))
+    said = rule(eqn) if unsized(eqn) is None else None
+    if not isinstance(said, list):
+        return UNCOUNTED
+    often = {run.program.jaxpr: run.times for run in said}
+    return Bodies(APPLIED if holder.stands_for is None else FUSED,
+                  tuple([often.get(jaxpr, 0.0) for jaxpr in jaxprs]))
 
 
 def _inner_scope(scope: Scope, eqn: JaxprEqn, key: str) -> Scope:

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 OPERATION, HEAD, NOTE, CLOSING = range(4)  # kinds of rows; a head begins a function
 UNKNOWN = -1
 
-# What an operation with a body adds to its cost: how often the body's operations count, and how
-# often its traffic does.
-Weights = tuple[float, float]
+RUN, FUSED, APPLIED = range(3)  # how bodies do what an operation does
+
+
+class Bodies(NamedTuple):
+    """How the bodies of an operation count, and the functions that it calls.
+
+    Attributes:
+      how: RUN, as operations that read and write memory; FUSED, what is between them stays in
+        registers; or APPLIED, to single elements, which is what the operation does by itself.
+      times: how often each of them runs; one number if all do as often.
+    """
+
+    how: int
+    times: tuple[float, ...] = (1.0,)
+
+
+ONCE = Bodies(RUN)
+UNCOUNTED = Bodies(APPLIED, (0.0,))  # such as what compares elements for a sort
 
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 
@@ -112,8 +128,7 @@ class Listing:
         and written, with all that the bodies do.
       operands: the rows that an operation reads.
       calls: for a row that calls functions, the rows of their heads.
-      bodies: for a row with bodies or calls, how they count.
-      steps: for a row whose bodies combine single elements, how often they do.
+      bodies: for a row with bodies or calls, and one that combines elements, how they count.
       alternatives: rows of whose bodies one runs.
       views: rows whose results lie in the memory of their operands.
       elements: for rows that give tuples, the bytes of each element.
@@ -126,7 +141,7 @@ class Listing:
 
     __slots__ = ("alternatives", "bodies", "calls", "depth", "devices", "elements", "flops", "kind",
                  "name", "operands", "operation", "picks", "place", "scopes", "shape", "size",
-                 "steps", "text", "title", "traffic", "unsized", "views")
+                 "text", "title", "traffic", "unsized", "views")
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -142,8 +157,7 @@ class Listing:
         self.traffic: list[float] = []
         self.operands: list[Sequence[int]] = []
         self.calls: dict[int, Sequence[int]] = {}
-        self.bodies: dict[int, Weights] = {}
-        self.steps: dict[int, float] = {}
+        self.bodies: dict[int, Bodies] = {}
         self.alternatives: set[int] = set()
         self.views: set[int] = set()
         self.elements: dict[int, Sequence[int]] = {}
@@ -189,11 +203,31 @@ class Listing:
             ends[i] = len(self)
         return ends
 
+    def below(self, row: int, ends: Sequence[int]) -> list[list[int]]:
+        """The rows one level deeper than another one, body by body; then the functions that it
+        calls, each as a body. A note begins a body, if it is not one of its inputs."""
+        found: list[list[int]] = []
+        inner, begun = row + 1, False
+        while inner < ends[row]:
+            note = self.kind[inner] == NOTE
+            if not found or (note and not begun):
+                found.append([])
+            found[-1].append(inner)
+            begun = note and ends[inner] == inner + 1
+            inner = ends[inner]
+        return found + [[head] for head in self.calls.get(row, ())]
+
+    def runs_bodies(self, row: int) -> bool:
+        return row in self.bodies and self.bodies[row].how == RUN
+
+    def is_fused(self, row: int) -> bool:
+        return row in self.bodies and self.bodies[row].how == FUSED
+
     def add_up(self) -> None:
         """Add to operations what their bodies cost."""
-        ends, known = self.ends(), dict[int, Weights]()
+        ends, known = self.ends(), set[int]()
         for head in self.heads:
-            self._add_function(head, ends, known)
+            self._add(head, ends, known)
         if self.unsized:
             self._spread_unsized(ends)
 
@@ -210,32 +244,23 @@ class Listing:
                     self.unsized.add(row)
                     waiting.append(row)
 
-    def _add_function(self, head: int, ends: Sequence[int], known: dict[int, Weights]) -> Weights:
-        """The cost of a function, which is set in its head."""
-        if head not in known:
-            known[head] = 0.0, 0.0  # for a call of itself
-            rows = self._add_rows(head + 1, ends[head], ends, known)
-            known[head] = sum([f for f, _ in rows]), sum([t for _, t in rows])
-            self.flops[head], self.traffic[head] = known[head]
-        return known[head]
-
-    def _add_rows(self, start: int, stop: int, ends: Sequence[int], known: dict[int, Weights]
-                  ) -> list[Weights]:
-        """The costs of the rows of one depth, which are set."""
+    def _add(self, row: int, ends: Sequence[int], known: set[int]) -> None:
+        """Add to a row what is below it, with what is added to that; to a function once."""
+        if self.kind[row] == HEAD:
+            if row in known:
+                return
+            known.add(row)
+        how, times = self.bodies.get(row, ONCE)
         costs = []
-        row = start
-        while row < stop:
-            inner = self._add_rows(row + 1, ends[row], ends, known)
-            inner += [self._add_function(f, ends, known) for f in self.calls.get(row, ())]
-            if row in self.alternatives:
-                inner = [max(inner, default=(0.0, 0.0))]
-            steps, each = self.steps.get(row, 0.0), sum([f for f, _ in inner])
-            self.flops[row] += steps * (each if inner else 1.0)
-            times, traffic_times = self.bodies.get(row, (1.0, 1.0))
-            if row in self.bodies and traffic_times:
-                self.traffic[row] = 0.0  # the bodies move what the operation does
-            self.flops[row] += times * each
-            self.traffic[row] += traffic_times * sum([t for _, t in inner])
-            costs.append((self.flops[row], self.traffic[row]))
-            row = ends[row]
-        return costs
+        for body in self.below(row, ends):
+            for inner in body:
+                self._add(inner, ends, known)
+            costs.append((sum([self.flops[r] for r in body]), sum([self.traffic[r] for r in body])))
+        if row in self.alternatives:
+            costs = [max(costs, default=(0.0, 0.0))]
+        if not costs and how == APPLIED:  # by the name of its operation
+            costs = [(1.0, 0.0)]
+        weighed = list(zip(times * len(costs) if len(times) == 1 else times, costs, strict=False))
+        self.flops[row] += sum([n * flops for n, (flops, _) in weighed])
+        if how == RUN and weighed:  # they move what the operation does
+            self.traffic[row] = sum([n * traffic for n, (_, traffic) in weighed])

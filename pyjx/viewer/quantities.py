@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from pyjx.core.arithmetic import products
 from pyjx.core.records import Record
-from pyjx.viewer.listing import HEAD, NOTE, OPERATION, Listing
+from pyjx.viewer.listing import APPLIED, HEAD, NOTE, OPERATION, Bodies, Listing
 
 # -- bytes and arithmetic --------------------------------------------------------------------------
 
@@ -84,6 +84,9 @@ _WINDOW = re.compile(r"(?:window=\{size=|window_dimensions = array<i64: )([\dx, 
 _LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)|"
                      r"dim_numbers = \[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]")
 
+_COMBINING = frozenset(("reduce", "reduce_window", "select_and_scatter", "scatter", "all_reduce",
+                        "reduce_scatter"))
+
 Shape = tuple[int, ...]
 
 
@@ -116,25 +119,30 @@ def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Se
 
 
 def combinations(operation: str, text: str, operands: Sequence[Shape], results: Sequence[Shape]
-                 ) -> float:
-    """How often an operation runs a body on single elements, such as that of a reduction.
+                 ) -> Bodies | None:
+    """How an operation runs its bodies on single elements; None if it is none that does.
 
     >>> combinations("reduce-window", "window={size=2x3 pad=0_0x1_1}", [(4, 4), ()], [(3, 4)])
-    60.0
-    >>> combinations("stablehlo.reduce", "", [(3, 4), ()], [(3,)])
-    9.0
+    Bodies(how=2, times=(60.0,))
+    >>> combinations("stablehlo.reduce", "", [(3, 4), ()], [(3,)]).times
+    (9.0,)
     """
-    name = _WORD.sub("_", operation.rpartition(".")[2])
-    if not operands or not results:
-        return 0.0
+    name = _WORD.sub("_", operation.rpartition(".")[2]).removesuffix("_start")
+    if name not in _COMBINING or not operands or not results:
+        return None
     sizes, out = [float(math.prod(shape)) for shape in operands], float(math.prod(results[0]))
     window = _WINDOW.search(text) if name in ("reduce_window", "select_and_scatter") else None
-    elements = math.prod(map(int, re.findall(r"\d+", window[1]))) if window else 1
-    counts = {"reduce": abs(sizes[0] - out), "reduce_window": out * (elements - 1),
-              "scatter": sizes[-1], "all_reduce": sizes[0], "reduce_scatter": sizes[0]}
-    if name == "select_and_scatter" and len(sizes) > 1:  # as if both of its bodies did one
-        return sizes[1] * elements / 2
-    return counts.get(name, 0.0)
+    joined = math.prod(map(int, re.findall(r"\d+", window[1]))) - 1 if window else 0
+    times: tuple[float, ...] = (sum(sizes),)  # over devices, of each operand
+    if name == "reduce":
+        times = (max(sizes[0] - out, 0.0),)
+    elif name == "reduce_window":
+        times = (out * joined,)
+    elif name == "scatter":
+        times = (sizes[-1],)
+    elif name == "select_and_scatter":  # what is scattered comes second
+        times = (sum(sizes[1:2]) * joined, sum(sizes[1:2]))
+    return Bodies(APPLIED, times)
 
 
 def _convolution(text: str, x: Shape, kernel: Shape, out: Shape) -> float:
@@ -282,8 +290,7 @@ class _Estimate:
     def _bodies(self, row: int) -> list[int]:
         """The functions that an operation runs, or the notes above its bodies."""
         listing = self._listing
-        weights = listing.bodies.get(row)
-        if weights is None or not weights[1]:
+        if not listing.runs_bodies(row):
             return []
         called = list(listing.calls.get(row, ()))
         inner = row + 1

@@ -9,7 +9,18 @@ from itertools import takewhile
 from typing import Any
 
 from pyjx.core.records import Record
-from pyjx.viewer.listing import NOTE, OPERATION, UNKNOWN, Listing, Places, name_parts
+from pyjx.viewer.listing import (
+    APPLIED,
+    FUSED,
+    HEAD,
+    NOTE,
+    ONCE,
+    OPERATION,
+    UNKNOWN,
+    Listing,
+    Places,
+    name_parts,
+)
 from pyjx.viewer.quantities import bytes_of, hlo_arrays, tensors
 
 # Operations that a device does while it moves a byte, in the middle of those that are sold.
@@ -51,8 +62,8 @@ def costs(listing: Listing, balance: float = BALANCES["cpu"],
     weights = [0.0 if listing.unsized else max(f / balance, t)
                for f, t in zip(listing.flops, listing.traffic, strict=True)]
     each = _add_up(listing, ends, list(weights))
-    for row, (times, _) in listing.bodies.items():  # of fusions in fusions what these do counts
-        if times and ends[row] > row + 1:
+    for row, bodies in listing.bodies.items():  # of fusions in fusions what these do counts
+        if bodies.how != APPLIED and ends[row] > row + 1:
             weights[row] = 0.0
     runs = _runs(listing, ends, each)
     if measured:
@@ -96,27 +107,24 @@ def _add_up(listing: Listing, ends: Sequence[int], each: list[float]) -> list[fl
     """The time of one run of each row, where operations that run bodies take that of these."""
     known: set[int] = set()
 
-    def function(head: int) -> float:
-        if head not in known:
-            known.add(head)
-            each[head] = sum(rows(head + 1, ends[head]))
-        return each[head]
-
-    def rows(start: int, stop: int) -> list[float]:
-        found, row = [], start
-        while row < stop:
-            inner = rows(row + 1, ends[row]) + [function(f) for f in listing.calls.get(row, ())]
-            times, moving = listing.bodies.get(row, (0.0, 0.0))
-            if listing.kind[row] == NOTE:
-                each[row] = sum(inner)
-            elif moving and any(inner):
-                each[row] = times * (max(inner) if row in listing.alternatives else sum(inner))
-            found.append(each[row])
-            row = ends[row]
-        return found
+    def add(row: int) -> None:
+        if listing.kind[row] == HEAD:
+            if row in known:
+                return
+            known.add(row)
+        bodies = []
+        for body in listing.below(row, ends):
+            for inner in body:
+                add(inner)
+            bodies.append(sum([each[r] for r in body]))
+        if listing.kind[row] in (HEAD, NOTE):
+            each[row] = sum(bodies)
+        elif listing.runs_bodies(row) and any(bodies):
+            each[row] = listing.bodies[row].times[0] * (
+                max(bodies) if row in listing.alternatives else sum(bodies))
 
     for head in listing.heads:
-        function(head)
+        add(head)
     return each
 
 
@@ -137,23 +145,15 @@ def _runs(listing: Listing, ends: Sequence[int], each: Sequence[float]) -> list[
     runs[listing.heads[0]] = 1.0
     for head in reversed(order):
         for row in range(head, ends[head]):
-            weights = listing.bodies.get(row, (1.0, 1.0))
-            times = runs[row] * weights[0]
-            run = [*_below(row, ends), *(listing.calls.get(row, ()) if weights[1] else ())]
+            how, times = listing.bodies.get(row, ONCE)
+            bodies = [] if how == APPLIED else listing.below(row, ends)
+            if how == FUSED:  # functions are not of this row alone
+                bodies = [body for body in bodies if listing.kind[body[0]] != HEAD]
             if row in listing.alternatives:
-                run = [max(run, key=each.__getitem__)] if run else []
-            for inner in run:
-                runs[inner] += times
+                bodies = [max(bodies, key=lambda body: sum([each[r] for r in body]), default=[])]
+            for inner in [r for body in bodies for r in body]:
+                runs[inner] += runs[row] * times[0]
     return runs
-
-
-def _below(row: int, ends: Sequence[int]) -> list[int]:
-    """The rows one level deeper than one that holds them."""
-    found, inner = [], row + 1
-    while inner < ends[row]:
-        found.append(inner)
-        inner = ends[inner]
-    return found
 
 
 def _own(listing: Listing, ends: Sequence[int], shares: Sequence[float],
@@ -162,15 +162,15 @@ def _own(listing: Listing, ends: Sequence[int], shares: Sequence[float],
     own = [0.0] * len(listing)
     row = 0
     while row < len(listing):
-        times, moving = listing.bodies.get(row, (0.0, 0.0))
         inside = range(row + 1, ends[row])
-        parts = sum([weights[r] for r in inside]) if times and not moving else 0.0
+        parts = sum([weights[r] for r in inside]) if listing.is_fused(row) else 0.0
         if parts:
             for r in inside:
                 own[r] = shares[row] * weights[r] / parts
             row = ends[row]
             continue
-        if listing.kind[row] == OPERATION and not (moving and (inside or row in listing.calls)):
+        if listing.kind[row] == OPERATION and not (
+                listing.runs_bodies(row) and (inside or row in listing.calls)):
             own[row] = shares[row]
         row += 1
     return own
@@ -192,15 +192,14 @@ def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -
     free = constants | {"parameter"}
     row = 0
     while row < len(listing):
-        times, moving = listing.bodies.get(row, (0.0, 0.0))
-        makes = listing.kind[row] == OPERATION and runs[row] and not moving and \
+        makes = listing.kind[row] == OPERATION and runs[row] and not listing.runs_bodies(row) and \
             row not in listing.views and row not in listing.unsized and \
             listing.operation[row] not in free
         if makes:
             each = hlo_arrays(listing.shape[row]) or tensors(listing.shape[row])
             sizes[row] = float(max([bytes_of((a,)) for a in each]) if len(each) > 1
                                else listing.size[row])
-        row = ends[row] if times and not moving else row + 1  # in a fusion nothing is in memory
+        row = ends[row] if listing.is_fused(row) else row + 1  # there nothing is in memory
     return sizes
 
 

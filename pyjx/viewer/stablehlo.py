@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyjx.viewer.listing import CLOSING, HEAD, NOTE, UNKNOWN, Listing, Places
+from pyjx.viewer.listing import CLOSING, HEAD, NOTE, ONCE, UNCOUNTED, UNKNOWN, Listing, Places
 from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
 
 FREE = frozenset(("return", "func.return", "stablehlo.return", "stablehlo.constant",
                   "stablehlo.optimization_barrier", "stablehlo.tuple"))
 _VIEWS = frozenset(("stablehlo.optimization_barrier", "stablehlo.reshape"))
-_WEIGHTS = {"stablehlo.while": (1.0, 1.0), "stablehlo.case": (1.0, 1.0), "stablehlo.if": (1.0, 1.0),
-            "call": (1.0, 1.0), "func.call": (1.0, 1.0), "sdy.manual_computation": (1.0, 1.0)}
+_RUNNING = frozenset(("stablehlo.while", "stablehlo.case", "stablehlo.if", "call", "func.call",
+                      "sdy.manual_computation"))
+_ALTERNATIVES = frozenset(("stablehlo.case", "stablehlo.if"))
 
 _LOCATION = re.compile(r' loc\((#loc\d*|unknown|"(?:[^"\\]|\\.)*".*|callsite\(.*|fused.*)\)$')
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
@@ -146,7 +147,9 @@ class _Writer:
         if callee:
             self._calls[row] = callee[1].strip('"')
         if opens or callee:
-            listing.bodies[row] = _WEIGHTS.get(operation, (0.0, 0.0))
+            listing.bodies.setdefault(row, ONCE if operation in _RUNNING else UNCOUNTED)
+        if operation in _ALTERNATIVES:
+            listing.alternatives.add(row)
         if operation in _VIEWS:
             listing.views.add(row)
         if opens:
@@ -163,7 +166,8 @@ class _Writer:
         shapes, results = ([s for s, _ in a] for a in (operands, tensors(listing.shape[row])))
         listing.flops[row] = arithmetic(operation, text, shapes, results)
         # the sizes of windows stand before the body, and types behind it
-        listing.steps[row] = combinations(operation, listing.text[row], shapes, results)
+        if combined := combinations(operation, listing.text[row], shapes, results):
+            listing.bodies[row] = combined
         if operation not in FREE:
             if " -> " not in types and operands:  # operands that are alike are written once
                 operands += operands[-1:] * (len(_VALUE.findall(text)) - len(operands))

@@ -9,6 +9,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration, export, lax
 from pyjx.experimental import pallas as pl
+from pyjx.lax.windows import select_and_scatter_p
 from pyjx.sharding import AbstractMesh, AxisType
 from pyjx.sharding import PartitionSpec as P
 from pyjx.viewer.document import groups, program, signature
@@ -104,6 +105,7 @@ def test_of_symbolic_sizes_nothing_is_known():
     (lambda x: lax.reduce_window(x, 0.0, lax.add, (3,), (1,)), 98 * 2),
     (lambda x: lax.reduce_window(x, 0.0, lambda a, b: a + b * 2, (3,), (1,)), 98 * 2 * 2),
     (lambda x: lax.reduce(x, 0.0, lambda a, b: a + b * 2, (0,)), 99 * 2),
+    (lambda x: lax.reduce(x[:0], 0.0, lambda a, b: a + b * 2, (0,)), 0),
     (jnp.sum, 99), (jnp.max, 99)])
 def test_all_forms_count_what_combines_elements(f, n):
     traced = jax.jit(f).trace(jnp.ones(100))
@@ -113,6 +115,53 @@ def test_all_forms_count_what_combines_elements(f, n):
                 hlo_listing(lowered.compile().as_text(), Places(), "HLO")]
     # XLA may sum parts of an array first, each padded to one size
     assert [listing.flops[0] for listing in listings] == [n, n, pytest.approx(n, rel=0.3)]
+
+
+def test_each_function_of_an_operation_counts_as_often_as_that_one_runs():
+    preferred = jax.make_jaxpr(lambda a, b: a * 2 >= b + 1)(1.0, 1.0)
+    added = jax.make_jaxpr(lambda a, b: a + b * 2)(1.0, 1.0)
+
+    def f(x):
+        return select_and_scatter_p.bind(
+            x, jnp.ones((14, 14)), jnp.float32(0), select_jaxpr=preferred, select_consts=(),
+            scatter_jaxpr=added, scatter_consts=(), window_dimensions=(3, 3),
+            window_strides=(1, 1), padding=((0, 0), (0, 0)))
+
+    traced = jax.jit(f).trace(jnp.ones((16, 16)))
+    lowered = traced.lower()
+    for listing in (jaxpr_listing(traced.jaxpr, Places()),
+                    stablehlo_listing(lowered.as_text(), Places()),
+                    hlo_listing(lowered.as_text("hlo"), Places(), "HLO")):
+        assert listing.flops[0] == 14 * 14 * (8 * 3 + 2)
+    assert traced.cost().total.flops == 14 * 14 * (8 * 3 + 2)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x.at[jnp.array([1, 1, 2])].add(1.0), lambda x: x.at[jnp.array([1, 2])].set(1.0),
+    lambda x: x.at[jnp.array([1, 2])].apply(lambda v: jnp.sin(v) * 2 + 1), lax.cumlogsumexp,
+    jax.grad(lambda x: jnp.sum(jnp.sort(x) * lax.cummax(x))), jax.checkpoint(jnp.tanh)])
+def test_jaxprs_count_as_cost_does(f):
+    traced = jax.jit(f).trace(jnp.ones(100))
+    total = traced.cost().total
+    assert jaxpr_listing(traced.jaxpr, Places()).flops[0] == total.flops + total.transcendentals
+
+
+def test_sums_over_devices_add_each_of_their_operands():
+    listing = hlo_listing("""HloModule m
+
+%sum (x: f32[], y: f32[]) -> f32[] {
+  %x = f32[] parameter(0)
+  %y = f32[] parameter(1)
+  ROOT %z = f32[] add(%x, %y)
+}
+
+ENTRY %main (a: f32[64], b: f32[8]) -> (f32[64], f32[8]) {
+  %a = f32[64]{0} parameter(0)
+  %b = f32[8]{0} parameter(1)
+  ROOT %g = (f32[64]{0}, f32[8]{0}) all-reduce(%a, %b), replica_groups={}, to_apply=%sum
+}
+""", Places(), "HLO")
+    assert listing.flops[0] == 64 + 8
 
 
 def test_bodies_lie_below_their_operation(forms):
@@ -126,10 +175,14 @@ def test_bodies_lie_below_their_operation(forms):
 
 
 def test_loops_count_as_often_as_they_run(forms):
-    (jaxpr, *_), _ = forms
+    (jaxpr, stablehlo, _), _ = forms
     assert jaxpr.flops[row_of(jaxpr, "scan")] == 3 * (16 + 16 + 15)
     assert jaxpr.flops[row_of(jaxpr, "cond")] == 2 * 4**3  # the dearest branch
+    assert stablehlo.flops[row_of(stablehlo, "stablehlo.case")] == 2 * 4**3
     assert jaxpr.flops[row_of(jaxpr, "dot_general")] == 2 * 4**3
+    never = jaxpr_listing(jax.make_jaxpr(lambda x: jax.lax.fori_loop(
+        0, 0, lambda i, c: jnp.sin(c), x))(jnp.ones(3)), Places())
+    assert never.flops[0] == 0
 
 
 def test_operations_of_one_origin_are_linked(forms):
