@@ -7,6 +7,7 @@ import importlib
 import json
 import pkgutil
 import re
+from collections import Counter
 from collections.abc import Callable, Sized
 
 import pytest
@@ -131,6 +132,13 @@ def test_functools_caches_facts_alone() -> None:
               if any([re.match(r"(functools\.)?(lru_)?cache\b", ast.unparse(decorator))
                       for decorator in node.decorator_list])}
     assert cached == set(" ".join(FACTS.values()).split())
+
+
+def test_the_changelog_says_nothing_twice() -> None:
+    """Merges leave copies of lines that both sides have changed."""
+    words = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split()
+    runs = Counter(zip(*[words[i:] for i in range(10)], strict=False))
+    assert [" ".join(run) for run, n in runs.items() if n > 1] == []
 
 
 def test_a_thread_that_has_a_lock_may_take_it_again() -> None:
