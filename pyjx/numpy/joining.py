@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
@@ -624,7 +624,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
     if not isinstance(repeats, SymbolicDim):
         a, repeats = operands("repeat", a, repeats)
     alike = total_repeat_length is None and isinstance(repeats, int | np.integer | SymbolicDim)
-    if not alike:
+    if not alike or configuration.mesh.value is not None:  # then users say how results lie
         _check_is_whole(get_aval(a), axis)
     if isinstance(repeats, SymbolicDim) and total_repeat_length is None:
         return _repeated_by_size(a, repeats, axis)

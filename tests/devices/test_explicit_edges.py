@@ -86,14 +86,17 @@ def test_repeating_along_a_cut_axis():
         jnp.tile(x, (2, 1))
     assert "reps: (2, 1). Call jax.reshard on it before, with P(...).\n" in str(caught.value)
     with pytest.raises(ValueError, match=r"pass sharding to `jnp\.repeat` via `out_sharding`"):
+        jnp.repeat(x, 2, axis=0)
+    with jax.set_mesh(None), pytest.raises(ValueError, match="is cut along the axis"):
         jnp.repeat(x, np.arange(8), axis=0)
     with pytest.raises(ShardingTypeError, match=r"rolled over.*=0\. Call jax.re"):
         jnp.roll(x, 1, axis=0)
     for out in (jnp.tile(x, (1, 2)), jnp.repeat(x, 2, axis=1)):
         assert spec_text(out) == "8@x,8"
-    for out in (jnp.repeat(x, 2, axis=0, out_sharding=P("x")), jnp.repeat(x, 2, axis=0)):
-        assert spec_text(out) == "16@x,4"
-    assert spec_text(jnp.repeat(x, 2)) == "64@x"
+    assert spec_text(jnp.repeat(x, 2, axis=0, out_sharding=P("x"))) == "16@x,4"
+    with jax.set_mesh(None):
+        assert spec_text(jnp.repeat(x, 2, axis=0)) == "16@x,4"
+        assert spec_text(jnp.repeat(x, 2)) == "64@x"
     np.testing.assert_array_equal(jnp.roll(x, 1, axis=1), np.roll(np.asarray(x), 1, 1))
 
 
