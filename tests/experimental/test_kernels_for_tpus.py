@@ -14,6 +14,7 @@ from pyjx.experimental import pallas as pl
 from pyjx.experimental.pallas import mosaic_calls
 from pyjx.experimental.pallas import tpu as pltpu
 from pyjx.experimental.pallas.mosaic_calls import FORMULAS
+from pyjx.runtime.costs import arithmetic
 from tests.experimental.kernels import (
     KERNELS,
     X,
@@ -417,8 +418,8 @@ def test_costs_of_compiled_kernels(estimate):
     run = pl.pallas_call(lambda x_ref, o_ref: o_ref.set(jnp.exp(2 * x_ref[...])), struct(16, 128),
                          grid=2, in_specs=[rows], out_specs=rows, cost_estimate=estimate)
     (eqn,) = jax.make_jaxpr(run)(jnp.ones((16, 128))).eqns
-    cost = eqn.primitive.holder.stands_for(eqn.params).eqns[0].params["cost"]
-    assert cost == ((2048, 2048) if estimate is None else (7, 3))
+    (call,) = eqn.primitive.holder.stands_for(eqn.params).eqns
+    assert arithmetic(call).amounts == ((2048, 2048) if estimate is None else (7, 3))
     assert ("cost_estimate" in for_tpus(run, jnp.ones((16, 128)))) is (estimate is not None)
 
 

@@ -127,6 +127,13 @@ def test_what_an_operation_is_made_of_may_be_a_loop_that_counts_once():
     assert not cost(lambda x: x.at[jnp.array([1, 2])].apply(steps), LINE).exact
     assert cost(lambda x: x.at[jnp.array([1, 2])].apply(jnp.sin), LINE).exact
 
+    def counting(x_ref, out_ref):
+        out_ref[...] = steps(x_ref[0, 0]) + x_ref[...]
+
+    for interpret in (True, False):
+        call = pl.pallas_call(counting, out_shape=PLANE, interpret=interpret)
+        assert not Costs(jax.jit(call).trace(PLANE).jaxpr, dict).exact
+
 
 def test_loops_count_as_often_as_they_run():
     found = rows(lambda x: lax.scan(lambda c, a: (c + jnp.sin(a), c), 0.0, x)[0], np.ones(9, "f4"))

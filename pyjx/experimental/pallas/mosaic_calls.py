@@ -18,6 +18,7 @@ from lowering import mosaic
 from lowering.kernels import held
 from pyjx import configuration, jaxlib_api, lax
 from pyjx.core import dtypes
+from pyjx.core.arithmetic import Amounts, Runs
 from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects, axis_names, no_effects
@@ -29,7 +30,6 @@ from pyjx.engine.types import Params
 from pyjx.experimental.pallas.kernel_grids import BlockMapping, Element, GridMapping
 from pyjx.lax.collectives import axis_index_p
 from pyjx.lax.convert import convert_element_type
-from pyjx.runtime.costs import Costs
 
 # -- special functions -----------------------------------------------------------------------------
 
@@ -356,7 +356,8 @@ def kept_effects(params: Params) -> Effects:
 mosaic_call_p = register(Primitive(
     "mosaic_call", multiple_results=True, cached=False, jvp=_no_derivative,
     effects=lambda params: _kept if params["has_side_effect"] else no_effects,
-    arithmetic=lambda eqn: eqn.params["cost"],
+    arithmetic=lambda eqn: eqn.params["cost"](),
+    printed=lambda params: [(k, params[k]) for k in sorted(params) if k not in ("cost", "module")],
     shape_rule=lambda *avals, out_avals, **params: list(out_avals)))
 
 # What of `CompilerParams` is part of the custom call's configuration.
@@ -390,7 +391,8 @@ def compiled(params: Params, operands: Sequence[Any]) -> list[Any]:
         module=partial(kernel_bytecode, params, configuration.abstract_mesh.value),
         out_avals=tuple(avals),
         aliases={alias.output: first + alias.input for alias in params["input_output_aliases"]},
-        has_side_effect=bool(getattr(options, "has_side_effects", False)), cost=_cost(params),
+        has_side_effect=bool(getattr(options, "has_side_effects", False)),
+        cost=partial(_cost, params),
         config={key: value for key, value in given.items() if value is not None})
     return [convert_element_type(x, a.dtype)  # type: ignore[misc]
             for x, a in zip(found, params["out_avals"], strict=True)]
@@ -423,14 +425,12 @@ def kernel_bytecode(params: Params, mesh: AbstractMesh | None = None) -> bytes:
     return written.getvalue()
 
 
-def _cost(params: Params) -> tuple[float, float]:
-    """The operations, and transcendental ones, of all programs of the grid: as the user says, or
-    those of the kernel."""
-    if params["cost_estimate"] is not None:
-        return params["cost_estimate"].flops, params["cost_estimate"].transcendentals
-    total = Costs(params["jaxpr"], lambda: None).total
-    times = params["grid_mapping"].known_programs
-    return times * total.flops, times * total.transcendentals
+def _cost(params: Params) -> Amounts | list[Runs]:
+    """What all programs of the grid compute: as the user says, or what the kernel does."""
+    estimate = params["cost_estimate"]
+    if estimate is not None:
+        return estimate.flops, estimate.transcendentals
+    return [Runs(params["jaxpr"], params["grid_mapping"].known_programs)]
 
 
 def _name(params: Params) -> str:
