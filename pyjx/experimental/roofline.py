@@ -166,8 +166,9 @@ def _of_equation(eqn: JaxprEqn, mesh: Mesh | AbstractMesh | None, pins: tuple[bo
             [_of_program(p.jaxpr, eqn.params.get("mesh", mesh), pins) for p in held]
             for held in (programs, asked)]
         dearest = max(of_held, key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
-        runs = (holder.times(eqn.params) or 1) // holder.devices(eqn.params)  # on one device
-        return sum(of_asked, dearest.times(runs))
+        times = holder.times(eqn.params)  # of a `while`, once
+        return sum(of_asked, dearest.times(
+            1 if times is None else times // holder.devices(eqn.params)))  # on one device
     if eqn.primitive in _LINKS:
         return _of_collective(eqn, mesh)
     return _of_operation(eqn, pins)
