@@ -3,9 +3,10 @@
     python examples/make_notebooks.py
 
 makes `notebooks/NAME.ipynb` of each `NAME.py` here that has cells (`# %%`), by jupytext. A notebook
-has two things that its source has not: a first cell that installs pyjx where it is missing and says
-where the notebook runs and, where setup.cfg names the repository (`url`), a badge that opens it in
-Colab from there. Without one it is uploaded to Colab.
+has two things that its source has not: a first cell that installs pyjx where it is missing, from
+the checkout around it or what the user names, and says where the notebook runs and, where setup.cfg
+names the repository (`url`), a badge that opens it in Colab from there. Without one it is uploaded
+to Colab.
 """
 
 import configparser
@@ -21,16 +22,24 @@ NOTEBOOKS = HERE / "notebooks"
 
 FIRST_CELL = '''\
 # Finds pyjx, or installs it beside what this runtime has: its jaxlib, NumPy and libtpu stay.
+SOURCE = ""  # the folder, archive or git address of pyjx, if this notebook is in no checkout of it
+
 import importlib.util
 import subprocess
 import sys
 from importlib.metadata import distributions
+from pathlib import Path
 
 if importlib.util.find_spec("pyjx") is None:
     kept = {"jaxlib", "libtpu", "ml_dtypes", "numpy", "opt_einsum", "scipy"}
     here = {d.name.replace("-", "_"): d.version for d in distributions() if d.name}
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "pyjx-xla",
-                    *(f"{name}=={here[name]}" for name in sorted(kept & here.keys()))], check=True)
+    around = [str(p) for p in Path.cwd().parents if (p / "pyjx" / "__init__.py").is_file()]
+    source = SOURCE or [*around, "pyjx-xla"][0]
+    done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", source,
+                           *(f"{name}=={here[name]}" for name in sorted(kept & here.keys()))])
+    if done.returncode:
+        raise SystemExit(f"pip cannot install pyjx from {source!r}. Upload a checkout of it, such "
+                         "as pyjx.zip, and write SOURCE = 'pyjx.zip' in this cell.")
 
 from pyjx.tools.colab_tpu import setup_tpu
 

@@ -172,6 +172,8 @@ def _cure(found: BadValue) -> str:
     if found.what == "nan" and found.operation != "mul" and any([x.infs for x in found.operands]):
         return "Its operands are infinite: what='inf' finds what made them so."
     cure = _CURES.get(found.operation or "", "")
+    if found.what == "inf" and found.operation == "mul":
+        cure = "The product leaves the range of its type: scale its operands before"
     derivative = _UNDER_GRAD if "derivative" in found.transformation else ""
     return " ".join(filter(None, [f"{cure}." if cure else "", derivative if cure else ""]))
 

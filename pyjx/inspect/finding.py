@@ -57,6 +57,10 @@ def is_subnormal(x: Any) -> Any:
     return (bits & bits.dtype.type(exponent) == 0) & (bits & bits.dtype.type(fraction) != 0)
 
 
+def _is_not_finite(x: Any) -> Any:
+    return ~(abs(x) < np.inf)
+
+
 KINDS: dict[str, Callable[[Any], Any]] = {
     "nan": lambda x: x != x, "inf": lambda x: abs(x) == np.inf, "subnormal": is_subnormal}
 
@@ -111,6 +115,12 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
         closed, values, more = repeatable(closed, leaves)
         finder = _Finder(what, [*notes, *more])
         found = finder.chase(closed, values, WHOLE, None, None, _Path((), ()))
+        if found is None and what == "inf":  # a nan may come of one
+            finder.predicate = _is_not_finite
+            found = finder.chase(closed, values, WHOLE, None, None, _Path((), ()))
+            infinite = isinstance(found, BadValue) and any([x.infs for x in found.results])
+            found = found if infinite or (isinstance(found, int) and np.isinf(
+                leaves[found]).any()) else None
         if isinstance(found, BadValue) and found.operation is None:  # unless another is why
             again = _Finder(what, [*notes, *more, "constants of the program that are so, such as "
                                    "what a kernel's memory begins with, were taken for 0."])

@@ -80,21 +80,27 @@ def test_it_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.notebooks
 def test_the_first_cell_installs_pyjx_and_changes_nothing(tmp_path: Path) -> None:
-    """On a fresh environment with the versions of this one, from a wheel of this tree."""
+    """On a fresh environment with the versions of this one, from an archive of this tree, after it
+    has said that it finds none."""
     pytest.importorskip("build")
     kept = ("jaxlib", "ml_dtypes", "numpy", "opt_einsum", "scipy")
     before = {name: metadata.version(name) for name in kept}
     python = tmp_path / "venv" / "bin" / "python"
-    env = {**os.environ, **EIGHT, "PIP_FIND_LINKS": str(tmp_path), "PYTHONPATH": ""}
+    env = {**os.environ, **EIGHT, "PYTHONPATH": ""}
     for command in (
             [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)],
             [sys.executable, "-m", "venv", str(tmp_path / "venv")],
             [python, "-m", "pip", "install", "-q", *(f"{n}=={v}" for n, v in before.items())]):
         subprocess.run(command, check=True, env=env, cwd=tmp_path)
-    first = json.loads(NOTEBOOKS[0].read_text(encoding="utf-8"))["cells"][1]["source"]
+    first = "".join(json.loads(NOTEBOOKS[0].read_text(encoding="utf-8"))["cells"][1]["source"])
+    lost = subprocess.run([python, "-c", first], cwd=tmp_path, env=env, capture_output=True,
+                          text=True)
+    assert lost.returncode == 1 and "SOURCE = 'pyjx.zip'" in lost.stderr
+    (archive,) = tmp_path.glob("*.whl")
+    first = first.replace('SOURCE = ""', f"SOURCE = {str(archive)!r}")
     show = ("\nfrom importlib.metadata import version\nimport pyjx\nprint(pyjx.__file__)\n"
             f"print({{n: version(n) for n in {kept!r}}})")
-    done = subprocess.run([python, "-c", "".join(first) + show], cwd=tmp_path, env=env,
+    done = subprocess.run([python, "-c", first + show], cwd=tmp_path, env=env,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     *said, place, after = done.stdout.splitlines()

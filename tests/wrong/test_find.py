@@ -63,6 +63,17 @@ def test_values_that_come_in():
     assert inspect.find(lambda x: x + constant, 1.0, what="inf").argument.startswith("a constant")
 
 
+@pytest.mark.parametrize(("fun", "operation"), [
+    (jax.grad(lambda x: jnp.where(x > 0, x * jnp.log(x), 0.0)), "log"),
+    (lambda x: jnp.exp(x + 500) - jnp.exp(x + 500), "exp"),
+    (lambda x: jax.lax.fori_loop(0, 5, lambda i, c: c * 1e30, x + 1) * x, "mul"),
+    (lambda x: x / x, None), (lambda x: (x / x, 1 / x), "div")])
+def test_an_infinite_value_that_a_nan_comes_of(fun, operation):
+    found = inspect.find(fun, 0.0, what="inf")
+    assert found.operation == operation and bool(found) == (operation is not None)
+    assert "0 times inf" not in str(found)
+
+
 def test_where_there_is_nothing():
     found = inspect.find(lambda x: x + 1, 1.0)
     assert not found and str(found) == "No nan was found."
