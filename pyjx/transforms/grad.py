@@ -240,6 +240,11 @@ def _integer_input(name: str, x: Any, argument: Any) -> str:
         return f" The input is {name}, which is {x!r}: write {float(x)!r}."
     aval = get_aval(x)
     cure = "" if dtypes.is_extended(aval.dtype) else f": {name}.astype(float) has a gradient"
+    of_bool = aval.dtype == np.bool_
+    # an argument of what is traced, which may be Python's: arrays of Booleans have no other type
+    if getattr(x, "_eqn", x) is None and aval.shape == () and (aval.weak_type or of_bool):
+        cure = (f", as Python's {'bool' if of_bool else 'int'} is: outside of the traced function "
+                f"write it as a float, such as 1.0, or float({name})")
     return f" The input is {name}, of type {aval.str_short()}{cure}."
 
 

@@ -257,6 +257,26 @@ def test_the_name_of_an_integer_is_found_beside_arguments_that_are_no_pytrees():
         jax.grad(lambda x, k: x * 1.0)(3, {1: 1, "a": 2})
 
 
+@pytest.mark.parametrize(("transform", "args", "words"), [
+    *[(of, (3,), "x, of type int32[], as Python's int is: outside of the traced function write it "
+       "as a float, such as 1.0, or float(x).")
+      for of in (jax.grad, jax.value_and_grad, jax.jacfwd, jax.jacrev, jax.hessian)],
+    (jax.grad, ([3],), "or float(x[0])."),
+    (jax.grad, (True,), "x, of type bool[], as Python's bool is: outside of"),
+    (jax.grad, (np.int32(3),), "x, of type int32[]: x.astype(float) has a gradient."),
+    (jax.grad, (np.arange(2),), "x, of type int32[2]: x.astype(float) has a gradient."),
+])
+def test_pythons_integers_that_are_traced_are_told_from_arrays(transform, args, words):
+    with pytest.raises(TypeError) as caught:
+        jax.jit(transform(lambda x: jax.tree.leaves(x)[0] * 1.0))(*args)
+    assert words in str(caught.value)
+
+
+def test_what_is_computed_of_pythons_integers_is_an_array():
+    with pytest.raises(TypeError, match=r"is x, of type int32\[\]: x.astype\(float\) has a gradi"):
+        jax.jit(lambda n: jax.grad(lambda x: x * 1.0)(n + 1))(3)
+
+
 def _loss(w):
     return jnp.sum(w**2)
 
