@@ -487,8 +487,9 @@ def hashable(kind: str, value: str, error: str) -> str:
     if "PRNGKeyArray" in kind:
         return f"{held}Keys are no static arguments: {left_out}"
     if "Array" in kind or "ndarray" in kind:
-        number = "give int(x) of a number, or " * bool(re.fullmatch(r"-?[\d.e+-]+", value))
-        return f"{held}Arrays are no static arguments: {number}{left_out}"
+        number = _python_type(value)
+        given = number and f"give {number}(x), or "
+        return f"{held}Arrays are no static arguments: {given}{left_out}"
     if re.search(r"\b[Aa]rray\(", value):
         return f"It holds arrays, which are no static arguments: {left_out}"
     compared = f"{held}Static arguments are compared from call to call: "
@@ -498,6 +499,17 @@ def hashable(kind: str, value: str, error: str) -> str:
     return f"{compared}give {other} in the place of it.{again}" if other else (
         f"{compared}the class {kind} has __eq__ and no __hash__. Give it both, or let it be a "
         "@dataclasses.dataclass(frozen=True).")
+
+
+def _python_type(text: str) -> str:
+    """Of which of Python's types the number is that an array shows; empty of no such text."""
+    if text in ("True", "False"):
+        return "bool"
+    for kind in (int, float, complex):
+        with suppress(ValueError):
+            kind(text)
+            return kind.__name__
+    return ""
 
 
 def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:

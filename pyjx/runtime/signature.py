@@ -363,7 +363,7 @@ def raise_unhashable(name: str, static: Any) -> NoReturn:
             raise ValueError("Non-hashable static arguments are not supported. An error occurred "
                              f"while trying to hash the static argument {where!r} of {name}, an "
                              f"object of type {type(value)}, {shortened(value)}. "
-                             f"{advice.hashable(type(value).__name__, repr(value), str(error))}"
+                             f"{advice.hashable(type(value).__name__, str(value), str(error))}"
                              ) from None
     raise TypeError(f"unhashable arguments of the jitted function {name}")
 

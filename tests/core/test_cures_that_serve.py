@@ -221,11 +221,25 @@ REGISTER = "let the class State be a pytree, by jax.tree_util.register_dataclass
                                                             "give a tuple in the place")),
     (lambda: STEP(jax.random.key(0), V), ("Keys are no static arguments: leave",)),
     (lambda: STEP(V, V), ("Arrays are no static arguments: leave",)),
-    (lambda: STEP(X, V), ("Arrays are no static arguments: give int(x) of a number, or leave",)),
+    (lambda: STEP(X, V), ("Arrays are no static arguments: give float(x), or leave",)),
 ])
 def test_what_a_static_argument_holds_is_told(call: Callable[[], Any], words: tuple[str, ...]
                                               ) -> None:
     check(call, *words, without="has __eq__ and no __hash__")
+
+
+@pytest.mark.parametrize(("x", "kind"), [
+    (jnp.float32(0.5), float), (jnp.bool_(True), bool), (jnp.int32(3), int),
+    (jnp.asarray(2.0), float), (jnp.complex64(1j), complex), (jnp.float32("nan"), float),
+    (np.array(0.5), float), (np.array(False), bool), (np.array(-3), int),
+    (np.array(1 + 2j), complex)])
+def test_a_number_is_static_as_one_of_pythons_of_its_kind(x: Any, kind: type) -> None:
+    f: Any = jax.jit(lambda y, rate: y, static_argnames="rate")
+    words = f"Arrays are no static arguments: give {kind.__name__}(x), or leave this one out"
+    check(lambda: f(V, rate=x), words)
+    if isinstance(x, np.ndarray):  # others are traced there
+        check(lambda: jax.jit(lambda y: f(y, rate=x))(V), words)
+    f(V, rate=kind(x))
 
 
 # -- the order of arguments ------------------------------------------------------------------------
