@@ -297,6 +297,7 @@ _OF_LOOPS = ("It is another one in each iteration: compute with it by jax.numpy,
              "jax.debug.print, or loop by Python's `for`.")
 _OF_BRANCHES = ("Branches are traced, whichever of them runs: compute with it by jax.numpy, show "
                 "it by jax.debug.print, or choose by Python's `if`.")
+NUMBERS = "Python's number or a tuple of such"
 AS_STATIC = ("If the value is the same in every call, or takes few different ones, mark the "
              "argument it comes from as static (static_argnums or static_argnames of jit), and "
              "pass {} there: arrays cannot be static.")
@@ -323,8 +324,7 @@ def _is_argument_of_jit(tracer: Any) -> bool:
             and re.search(r"depends on the value of the argument \w+\.$", origin) is not None)
 
 
-def cure_for(tracer: Any, passed: str = "Python's number or a tuple of such",
-             of_argument: str | None = None) -> str:
+def cure_for(tracer: Any, passed: str = NUMBERS, of_argument: str | None = None) -> str:
     """What is in the place of a value that Python asks a tracer for, by the innermost
     transformation that made it; `passed` is what a static argument may be, and `of_argument` what
     is said where the value depends on one that may be."""

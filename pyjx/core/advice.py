@@ -730,6 +730,7 @@ _RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], Traceback
         "^(?:Only (?:integer )?scalar arrays can be converted to|The truth value of an array with)"
         r".*?(?:\.(?= |$)|$)"), cures.as_number),
     (ValueError, re.compile("^setting an array element with a sequence"), cures.as_buffer),
+    (AttributeError, re.compile("^'tuple' object has no attribute 'step'"), cures.as_buffer),
     (TypeError, re.compile(r"^expected a sequence of integers or a single integer, got '\w+Tracer"),
      lambda exc, found, last: f"{found.string}. NumPy makes arrays of known sizes: mark the "
      "argument it comes from as static (static_argnums or static_argnames of jit)."),

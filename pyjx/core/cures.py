@@ -35,7 +35,7 @@ def as_asked(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
              and not is_of_foundation(tb.tb_frame.f_code.co_filename)]
     if not users or not exc.said:
         return None
-    cure, what = _in_place(users[-1], exc.said), exc.said.what
+    cure, what = _of_maker(users[-1], exc.said) or _in_place(users[-1], exc.said), exc.said.what
     if cure is None:
         return None
     if cure.replaces:
@@ -59,6 +59,24 @@ _AS_SIZE = ("As a size or a number of rounds of Python's it must be known while 
 _NOTHING = _Cure("", replaces="")
 _WRITTEN = "{} that is traced: make this one by jax.numpy, and write x = x.at[i].set(value)."
 _OF_NUMPY = _WRITTEN.format("NumPy's arrays hold no value")
+
+
+def _of_maker(tb: TracebackType, said: Said) -> _Cure | None:
+    """What serves in the place of the index of what makes arrays by it, and takes none of one:
+    what is asked for is a size, not a position."""
+    inner = tb.tb_next
+    made_by = inner and inner.tb_frame.f_code.co_name == "__getitem__" and (
+        inner.tb_frame.f_locals.get("self"))
+    name = next((name for name in _MAKERS if made_by is getattr(np, name)), None)
+    if name is not None:
+        return _Cure(_INSTEAD.format(f"np.{name}", f"numpy.{name}") + _OF_SIZES)
+    makers = [getattr(sys.modules["pyjx"].numpy, name) for name in _MAKERS]
+    return _Cure(said.cure) if any([made_by is x for x in makers]) else None
+
+
+_MAKERS = ("mgrid", "ogrid", "r_", "c_")
+_INSTEAD = "In place of {} use jax.{}; or run it outside of the traced function."
+_OF_SIZES = " A size must be known as it is traced, like a static argument of jit."
 
 
 def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
@@ -224,10 +242,8 @@ def _of_package(tb: TracebackType) -> str | None:
     for place in (owner, "scipy.special", "numpy"):
         with suppress(AttributeError):
             if names and names[-1] in attrgetter(place)(sys.modules["pyjx"]).__all__:
-                size = (" A size must be known as it is traced, like a static argument of jit."
-                        ) * (names[-1] == "arange")
-                return (f"In place of {'.'.join(names)} use jax.{place}.{names[-1]}; or run it "
-                        f"outside of the traced function.{size}")
+                return (_INSTEAD.format(".".join(names), f"{place}.{names[-1]}")
+                        + _OF_SIZES * (names[-1] == "arange"))
     return None
 
 
@@ -259,9 +275,14 @@ def as_number(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
 
 
 def as_buffer(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    """That NumPy's arrays hold no traced values, in place of the error that says which asked."""
-    cause = exc.__cause__
+    """That NumPy's arrays hold no traced values, in place of the error that says which asked, and
+    of its grids, whose error is of what they try next."""
+    of_grids = isinstance(exc, AttributeError)
+    cause = exc.__context__ if of_grids else exc.__cause__
     if not isinstance(cause, ConcretizationTypeError) or cause.said is None:
         return None
+    cures = [x.text for tb in tracebacks_of(exc) if (x := _of_maker(tb, cause.said))]
+    if of_grids and not cures:
+        return None
     exc.__cause__, exc.__context__, exc.__suppress_context__ = None, cause, True
-    return "\n".join([found.string, cause.said.origin, _OF_NUMPY])
+    return "\n".join([found.string, cause.said.origin, *(cures or [_OF_NUMPY])])

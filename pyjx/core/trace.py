@@ -613,10 +613,12 @@ def check_leaks(trace: Trace) -> None:
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "",
                       cure: str | None = None) -> Any:
     """`force(val)`, or ConcretizationTypeError where `val` is a tracer with no value yet. Where the
-    context says what to do, `cure` is empty."""
+    context says what to do, `cure` is empty; it is of an argument of the library's otherwise."""
     if isinstance(val, Tracer):
         value = val.to_concrete_value()
         if value is None:
+            if context and cure is None:
+                cure = errors.cure_for(val, of_argument=errors.AS_STATIC.format(errors.NUMBERS))
             raise errors.ConcretizationTypeError(val, context, cure)
         val = value
     return val if force is None else force(val)

@@ -589,6 +589,42 @@ def test_what_asks_for_a_traced_value_has_what_serves_in_its_place(function, wor
     assert "`float` function" not in str(caught.value)
 
 
+OF_SIZES = "If the value is the same in every call, or takes few different ones, mark the argument"
+GRIDS = [
+    lambda n: jnp.mgrid[:n, :n], lambda n: jnp.mgrid[n:7], lambda n: jnp.ogrid[0:n],
+    lambda n: jnp.ogrid[:n, :n], lambda n: jnp.r_[0:n], lambda n: jnp.r_[0:n, 5],
+    lambda n: jnp.c_[0:n, 0:n], lambda n: jnp.mgrid[0.0:1.0:n * 1j], lambda n: jnp.arange(2 * n)]
+
+
+@pytest.mark.parametrize("make", GRIDS)
+def test_the_sizes_of_grids_are_static_arguments(make):
+    with pytest.raises(jax.errors.ConcretizationTypeError) as caught:
+        jax.jit(make)(5)
+    assert f"\n{OF_SIZES}" in str(caught.value)
+    assert "lax." not in str(caught.value) and "by jax.numpy" not in str(caught.value)
+    assert jax.tree.leaves(jax.jit(make, static_argnums=0)(5))
+    with pytest.raises(jax.errors.ConcretizationTypeError, match="let in_axes be None for an arg"):
+        jax.vmap(make)(jnp.arange(3))
+
+
+@pytest.mark.parametrize(("make", "name"), [
+    (lambda n: np.mgrid[:n, :n], "mgrid"), (lambda n: np.mgrid[:n], "mgrid"),
+    (lambda n: np.ogrid[:n, 0:3], "ogrid"), (lambda n: np.r_[0:n], "r_"),
+    (lambda n: np.c_[0:n, 0:n], "c_")])
+def test_in_place_of_numpys_grids_are_those_of_arrays(make, name):
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        jax.jit(make)(5)
+    assert (f"\nIn place of np.{name} use jax.numpy.{name}; or run it outside of the traced "
+            "function. A size must be known as it is traced,") in str(caught.value)
+    assert "the value of the argument n." in str(caught.value)
+
+
+def test_what_is_no_grid_is_told_as_before():
+    with pytest.raises(AttributeError) as caught:
+        jax.jit(lambda n: np.mgrid["a":3, :2])(5)  # type: ignore[misc]
+    assert str(caught.value) == "'tuple' object has no attribute 'step'"
+
+
 def written_to(x, rows):
     out = np.zeros(3)
     out[slice(3) if rows else 0] = x
