@@ -256,7 +256,8 @@ FEW = 16  # names that are all told
 
 
 def as_dtype(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    close = _nearest(found[1], [
+    short = dtypes.dtype_of_short_name(found[1].replace("fp", "f"))
+    close = [dtypes.name(short)] if short is not None else _nearest(found[1], [
         d.name for d in dtypes.all_dtypes if dtypes.canonicalize_dtype(d) == d
         and dtypes.itemsize_bits(d) >= 8], 0.6)
     return f"{found.string}. Did you mean '{close[0]}'?" if close else None

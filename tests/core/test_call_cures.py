@@ -257,6 +257,8 @@ def test_no_cure_is_that_of_another_value():
      "are 2 and 4 respectively. With tiled=True the latter"),
     (lambda: jax.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(jnp.ones((2, 4, 2))),
      "are 2 and 4 respectively. split_axis=1 has that size. With tiled=True the latter"),
+    (lambda: jnp.ones(2, "fp16"), "Did you mean 'float16'?"),
+    (lambda: V.astype("f32"), "Did you mean 'float32'?"),
     (lambda: jnp.vmap, "Use jax.vmap."), (lambda: lax.jit, "Use jax.jit."),
     (lambda: jax.io_callback, "Use jax.experimental.io_callback."),
     (lambda: jax.custom_vmap, "Use jax.custom_batching.custom_vmap."),
