@@ -2,6 +2,7 @@
 
 import gc
 import math
+import sys
 import weakref
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import configuration as config
 from pyjx import lax
+from pyjx.core import tracebacks
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.runtime.explain import RetraceWarning
 
@@ -161,3 +163,22 @@ def test_questions_keep_nothing_of_a_trace():
         dynamic(ones(n))
     gc.collect()
     assert len(kept) == 3 and not any(values() for values in kept)
+
+
+def test_what_is_collected_asks_nothing(monkeypatch):
+    """A table of the library's whose key is a size may lose its value while a function runs."""
+    raised = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda caught: raised.append(caught.exc_value))
+    scope, table = {}, weakref.WeakValueDictionary()
+    exec(compile("def put(key, value): table[key] = value", tracebacks.__file__, "exec"),
+         {"table": table}, scope)
+
+    def f(x):
+        scope["put"](x.shape[0], Kept())
+        return x * 2
+
+    class Kept:
+        pass
+
+    assert jax.jit(f, dynamic={"x": ("n",)})(jnp.ones(5)).shape == (5,)
+    assert not raised and not table

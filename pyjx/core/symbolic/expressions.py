@@ -290,6 +290,8 @@ def _refuse(d: DimExpr, what: str) -> None:
     sizes are taken for is noted: of what comes of it nothing can be noted."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and is_of_foundation(frame.f_code.co_filename):
+        if frame.f_globals.get("__name__") == "weakref":  # as a value of a table is collected
+            return
         frame = frame.f_back
     if frame is not None and not is_internal(frame.f_code.co_filename) and (
             state.dynamic is not eager_trace):
