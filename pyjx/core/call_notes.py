@@ -70,11 +70,12 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
             return
         if _users_function_ran(exc):
             return
-        if isinstance(exc, ASKED):
+        text = None if hasattr(exc, "_is_told") else _of_array(exc, call)
+        if text is None and isinstance(exc, ASKED):
             _tell_traced(exc, call, static)
-        text = None if hasattr(exc, "_is_told") else (
+        text = text or (None if hasattr(exc, "_is_told") else (
             _of_flag(exc, call) or _exchanged(exc, call) or _of_function(
-                exc, told(exc, call, list(tracebacks_of(exc))), call))
+                exc, told(exc, call, list(tracebacks_of(exc))), call)))
         if text is not None:
             say(exc, text)
             exc._is_told = True  # type: ignore[attr-defined]
@@ -98,6 +99,72 @@ def _of_flag(exc: Exception, call: Call) -> str | None:
     flag = call.given.get("out", last.tb_frame.f_locals.get("dtype"))  # which that refuses
     return None if type(flag) is not bool or "keepdims" not in call.parameters else (
         f"{str(exc).removesuffix('.')}. A flag is given by its name, as in keepdims={flag}.")
+
+
+_OF_ONE = {"", "None", "SupportsIndex", "SymbolicDim", "bool", "int"}  # of one number, at most
+_OF_WHOLE = {*_OF_ONE, "Axes", "Axis", "Sequence", "Shape", "tuple"}
+_TRUTH = "The truth value of an "
+_OF_TWO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum", "sum": "add",
+           "prod": "multiply", "any": "logical_or", "all": "logical_and"}
+
+
+def _of_array(exc: Any, call: Call) -> str | None:
+    """That an array was given for a flag, a number or an axis of Python's, and what it may have
+    been meant for. Here, and not where functions read these, as each of them has some, and arrays
+    fail in many ways: asked whether they are true, or with what was exchanged for them."""
+    message, asked = str(exc), isinstance(exc, ASKED)
+    for p, x in call.given.items():
+        of_two = p == "axis" and call.name in _OF_TWO and (_has_arrays(x) or (
+            isinstance(x, float) and not _rank(next(iter(call.given.values())))) or (
+            hasattr(x, "dtype") and not _is_whole(x)))
+        if not of_two and not _is_for_one(call, p, x):
+            continue
+        shown = shortened(x)
+        cure = _meant(call, p) if not of_two else (
+            f"Of two arrays, element by element: jnp.{_OF_TWO[call.name]}(x, y).")
+        if f"{p} must be " in message and shown in message and not asked:
+            return f"{message.removesuffix('.')}. {cure}" if cure else None
+        of_element = f"{p} must be an integer, got " in message
+        if not (cure or asked or of_element or message.startswith(_TRUTH)):
+            return None
+        text = f"{call.name}: {p} {_wanted(call.annotations.get(p), UNKNOWN)}{shown}. {cure}"
+        if asked:
+            return told_otherwise(exc, cure=text.strip(), known="") if exc.said else None
+        if isinstance(exc, AxisError) and exc.axis is not None:  # which makes its message anew
+            exc.add_note(text)
+            return None
+        return text.strip()
+    return None
+
+
+def _is_for_one(call: Call, parameter: str, x: Any) -> bool:
+    """Whether a parameter takes none but flags, numbers or axes, and was given arrays, which it
+    cannot be."""
+    parts = {part for pair in _PART.findall(str(call.annotations.get(parameter)))
+             for part in pair}
+    own = call.parameters.get(parameter)
+    return parameter in call.annotations and _has_arrays(x) and not (
+        own is not None and own.kind is own.VAR_POSITIONAL) and (
+        parts <= (_OF_ONE if _is_whole(x) else _OF_WHOLE))
+
+
+def _has_arrays(x: Any) -> bool:
+    return any(map(_has_arrays, x[:64])) if type(x) in (list, tuple) else (
+        hasattr(x, "dtype") and _rank(x) > 0)
+
+
+def _meant(call: Call, parameter: str) -> str:
+    """What an array was meant for that came as another parameter: to be in the tree before it,
+    which a function takes apart, or before a number that came first; empty where neither is so."""
+    before = list(call.given)[:list(call.given).index(parameter)]
+    if call.parameters and call.parameters[parameter].kind is Parameter.KEYWORD_ONLY:
+        return ""
+    if any([_OF_FUNCTIONS.search(str(call.annotations.get(p))) for p in before]):
+        trees = [p for p in before if str(call.annotations.get(p)) == "Any"]
+        return f"{trees[-1]} is one tree: (a, b) for several arrays." if trees else ""
+    numbers = [p for p in before if type(call.given[p]) is int and not _is_for_python(
+        call.annotations.get(p))]
+    return _order(call) if numbers else ""
 
 
 _NO_FUNCTION = re.compile(r"(?=.*(?:\bcallable|must be a function))(.*?)(?:\.$|\. (?=[A-Za-z])|$)")

@@ -497,3 +497,66 @@ def test_one_thing_is_meant():
         shown = traceback.format_exception_only(caught.value)
         assert "".join(shown).count("Did you mean") == 1
     assert "Without brackets" not in told(lambda: jnp.shape(V)(0))
+
+
+# -- arrays in the place of flags and numbers ------------------------------------------------------
+
+
+TREE = " is one tree: (a, b) for several arrays."
+
+
+def carried(c, x):
+    return c, x
+
+
+@pytest.mark.parametrize(("f", "words"), [
+    (lambda x: lax.associative_scan(jnp.add, x, x), "associative_scan: reverse must be True or "
+     "False, got {}. elems" + TREE),
+    (lambda x: lax.scan(carried, 0.0, x, None, x), "scan: reverse must be True or False, got {}. "
+     "xs" + TREE),
+    (lambda x: lax.scan(carried, 0.0, x, x), "xs" + TREE),
+    (lambda x: lax.scan(carried, 0, x, (x, x)), "xs" + TREE),
+    (lambda x: lax.cumsum(x, 0, x), "cumsum: reverse must be True or False, got {}."),
+    (lambda x: lax.index_in_dim(x, 0, 0, x), "keepdims must be True or False, got {}."),
+    (lambda x: jax.random.permutation(jax.random.key(0), x, 0, x),
+     "permutation: independent must be True or False, got {}."),
+    (lambda x: lax.linalg.eigh(jnp.eye(3), lower=x), "eigh: lower must be True or False, got {}."),
+    (lambda x: lax.map(abs, x, batch_size=x), "map: batch_size must be an integer or None, got {}"),
+    (lambda x: jax.nn.one_hot(4, x), "one_hot: num_classes must be an integer, got {}"),
+    (lambda x: jax.nn.one_hot(4, x), "The order of the arguments is one_hot(x, num_classes)."),
+    (lambda x: jax.nn.one_hot(x, x), "one_hot: num_classes must be an integer, got {}"),
+    (lambda x: lax.top_k(2, x), "top_k: k must be an integer, got {}. The order of the arguments "
+     "is top_k(operand, k)."),
+    (lambda x: jnp.max(x, x), "max: axis must be an integer, a sequence of integers or None, got "
+     "{}. Of two arrays, element by element: jnp.maximum(x, y)."),
+    (lambda x: jnp.min(x, x.astype(int)), "element by element: jnp.minimum(x, y)."),
+    (lambda x: jnp.max(x[0], x[0]), "element by element: jnp.maximum(x, y)."),
+    (lambda x: jnp.sum(x, x), "element by element: jnp.add(x, y)."),
+    (lambda x: jnp.max(1.0, 2.0), "element by element: jnp.maximum(x, y)."),
+    (lambda x: jnp.mean(x, x), "axis must be an integer, a sequence of integers or None, got {}"),
+    (lambda x: jnp.argmax(x, x), ", got {}"),
+])
+@pytest.mark.filterwarnings("ignore:jax.nn.one_hot input")
+def test_arrays_are_no_flags_and_no_numbers(f, words):
+    for call, shown in ((f, "Array([0., 1., 2.], dtype=float32)"),
+                        (jax.jit(f), "JitTracer(float32[3])")):
+        said = told(lambda call=call: call(V))
+        assert words.format(shown) in said
+        assert "truth value" not in said and "static" not in said
+
+
+def test_numbers_and_axes_that_are_no_arrays_are_told_of_as_ever():
+    for f in (lambda n: lax.scan(carried, 0.0, V, n), lambda n: jax.nn.one_hot(4, n),
+              lambda n: jnp.max(V, n)):
+        assert "static" in told(lambda f=f: jax.jit(f)(3))
+    assert "jnp.maximum" not in told(lambda: jnp.max(V, 3)) + told(lambda: jnp.max(V, 1.5))
+    assert "jnp.maximum" not in told(lambda: jnp.max(V, (0, 1)))
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_matrix_is_no_pair_of_factors(n):
+    solve = jax.scipy.linalg
+    for f in (lambda a: solve.cho_solve(a, V[:n]), lambda a: solve.lu_solve(a, V[:n])):
+        for call in (f, jax.jit(f)):
+            assert f"returns, got an array of the shape ({n}, {n})" in told(
+                lambda call=call: call(jnp.eye(n)))
