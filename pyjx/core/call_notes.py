@@ -103,7 +103,8 @@ def _of_flag(exc: Exception, call: Call) -> str | None:
 
 _OF_ONE = {"", "None", "SupportsIndex", "SymbolicDim", "bool", "int"}  # of one number, at most
 _OF_WHOLE = {*_OF_ONE, "Axes", "Axis", "Sequence", "Shape", "tuple"}
-_TRUTH = "The truth value of an "
+_UNNAMED = ("The truth value of an ", "Only integer scalar arrays can", "Only scalar arrays can",
+            "axis must be an integer, got (")  # what does not say which argument it is about
 _OF_TWO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum", "sum": "add",
            "prod": "multiply", "any": "logical_or", "all": "logical_and"}
 
@@ -125,8 +126,10 @@ def _of_array(exc: Any, call: Call) -> str | None:
         if f"{p} must be " in message and shown in message and not asked:
             return f"{message.removesuffix('.')}. {cure}" if cure else None
         of_element = f"{p} must be an integer, got " in message
-        if not (cure or asked or of_element or message.startswith(_TRUTH)):
+        if not (cure or asked or of_element or message.startswith(_UNNAMED)):
             return None
+        if not (cure or asked or message.startswith(_UNNAMED[0])):
+            cure = message.partition(". ")[2]
         text = f"{call.name}: {p} {_wanted(call.annotations.get(p), UNKNOWN)}{shown}. {cure}"
         if asked:
             return told_otherwise(exc, cure=text.strip(), known="") if exc.said else None

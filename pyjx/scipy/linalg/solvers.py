@@ -34,7 +34,7 @@ _det, _inv, _solve = body_of(numpy_det), body_of(numpy_inv), body_of(numpy_solve
 def _pair(name: str, argument: str, given: Any, maker: str) -> tuple[Any, Any]:
     if hasattr(given, "dtype"):  # a matrix of two rows can be unpacked, too
         raise ValueError(f"{name}: {argument} must be the pair that {maker} returns, got an array "
-                         f"of the shape {given.shape}")
+                         f"of the shape {given.shape}. Give ({argument.replace('_and_', ', ')}).")
     try:
         first, second = given
     except (TypeError, ValueError) as error:
