@@ -253,7 +253,9 @@ class Lowered(_Stage):
             fitted = budgets.Fitter(budgets.bytes_on(budget, devices[0] if devices else None))
         self._program = lowering.lower_closed(
             self._closed, spec.name, donated=self._donated, keep_unused=spec.options.keep_unused,
-            platform=self._platform, fitted=fitted, placement=self._placement)
+            platform=self._platform, fitted=fitted,
+            placement=self._placement if self._placement.mesh is not None
+            or self._platform == self._placement.platform else None)
 
     @property
     def out_info(self) -> Any:
