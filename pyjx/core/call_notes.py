@@ -101,7 +101,8 @@ def _of_flag(exc: Exception, call: Call) -> str | None:
         f"{str(exc).removesuffix('.')}. A flag is given by its name, as in keepdims={flag}.")
 
 
-_OF_ONE = {"", "None", "SupportsIndex", "SymbolicDim", "bool", "int"}  # of one number, at most
+_OF_NONE = {"", "None"}  # as of `out`, which a function refuses in words of its own
+_OF_ONE = {*_OF_NONE, "SupportsIndex", "SymbolicDim", "bool", "int"}  # of one number, at most
 _OF_WHOLE = {*_OF_ONE, "Axes", "Axis", "Sequence", "Shape", "tuple"}
 _UNNAMED = ("The truth value of an ", "Only integer scalar arrays can", "Only scalar arrays can",
             "axis must be an integer, got (")  # what does not say which argument it is about
@@ -148,7 +149,7 @@ def _is_for_one(call: Call, parameter: str, x: Any) -> bool:
     own = call.parameters.get(parameter)
     return parameter in call.annotations and _has_arrays(x) and not (
         own is not None and own.kind is own.VAR_POSITIONAL) and (
-        parts <= (_OF_ONE if _is_whole(x) else _OF_WHOLE))
+        _OF_NONE < parts | _OF_NONE <= (_OF_ONE if _is_whole(x) else _OF_WHOLE))
 
 
 def _has_arrays(x: Any) -> bool:

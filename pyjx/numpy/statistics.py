@@ -514,8 +514,9 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: Non
     >>> jax.numpy.nancumsum(jax.numpy.array([1.0, float("nan"), 2.0])).tolist()
     [1.0, 1.0, 3.0]
     """
+    no_out("nancumsum", out)
     return body_of(reductions.cumsum)(_vector_without_nan("nancumsum", a, 0), axis,
-                                      user_dtype("nancumsum", dtype), out)
+                                      user_dtype("nancumsum", dtype))
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
@@ -530,8 +531,9 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: No
     >>> jax.numpy.nancumprod(jax.numpy.array([3.0, float("nan"), 2.0])).tolist()
     [3.0, 3.0, 6.0]
     """
+    no_out("nancumprod", out)
     return body_of(reductions.cumprod)(_vector_without_nan("nancumprod", a, 1), axis,
-                                       user_dtype("nancumprod", dtype), out)
+                                       user_dtype("nancumprod", dtype))
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))

@@ -3,6 +3,7 @@ what a rule is given, what may be static, and what flattens a class."""
 
 import dataclasses
 import functools
+import inspect
 import re
 import traceback
 
@@ -554,6 +555,21 @@ def test_numbers_and_axes_that_are_no_arrays_are_told_of_as_ever():
         assert "static" in told(lambda f=f: jax.jit(f)(3))
     assert "jnp.maximum" not in told(lambda: jnp.max(V, 3)) + told(lambda: jnp.max(V, 1.5))
     assert "jnp.maximum" not in told(lambda: jnp.max(V, (0, 1)))
+
+
+WRITING = {name: inspect.signature(function).parameters for name in dir(jnp)
+           if inspect.isroutine(function := getattr(jnp, name)) and not name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", [name for name, given in WRITING.items() if "out" in given])
+@pytest.mark.parametrize("x", [2, jnp.ones(2, int), V])
+def test_an_array_to_write_to_is_refused_whatever_came_before(name, x):
+    required = [p for p in WRITING[name].values() if p.default is p.empty]
+    for first in (x, V):  # as the order of the arguments is told after a number
+        said = told(lambda first=first: getattr(jnp, name)(first, *[x] * (len(required) - 1),
+                                                           out=V))
+        assert "'out' argument" in said or "out != None: arrays are immutable" in said
+        assert "order of the arguments" not in said
 
 
 @pytest.mark.parametrize("n", [2, 3])
