@@ -46,3 +46,9 @@ def viewed(browser, file, **options):
 
 def row(page, form, text):
     return page.locator(f".pane:nth-child({form}) .row", has_text=text).first
+
+
+def settled(page):
+    """The page, when it has drawn, which it does before the next frame."""
+    page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    return page

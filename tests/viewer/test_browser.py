@@ -9,7 +9,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import viewer
-from tests.viewer.browsing import browser, row, viewed  # noqa: F401
+from tests.viewer.browsing import browser, row, settled, viewed  # noqa: F401
 
 pytestmark = pytest.mark.browser
 
@@ -72,7 +72,7 @@ def test_keys_do_what_hovering_does(page):
     page.keyboard.press("1")
     for _ in range(2):
         page.keyboard.press("ArrowDown")
-    active = page.get_attribute(".pane:nth-child(1) .tree", "aria-activedescendant")
+    active = settled(page).get_attribute(".pane:nth-child(1) .tree", "aria-activedescendant")
     assert active == "f0r2"
     assert page.get_attribute(f"#{active}", "aria-selected") == "true"
     page.keyboard.press("o")
@@ -115,10 +115,11 @@ def test_search_goes_from_match_to_match(page):
 
 def test_memory_and_calls(page):
     page.keyboard.press("m")
-    chart = page.locator("#memory .chart")
+    chart = settled(page).locator("#memory .chart")
     assert "the peak" in chart.get_attribute("aria-valuetext")
     chart.focus()
     page.keyboard.press("Home")
+    settled(page)
     assert chart.get_attribute("aria-valuenow") == "1"
     page.locator("#memory .largest .link").first.click()
     page.wait_for_selector(".row.selected")
@@ -129,12 +130,7 @@ def test_memory_and_calls(page):
     assert "scan" in " ".join(nodes.all_text_contents())
     nodes.last.focus()
     page.keyboard.press("Enter")
-    assert "scan" in page.inner_text(".pane:nth-child(1) .row.selected")
-
-
-def settled(page):
-    page.wait_for_timeout(60)
-    return page
+    assert "scan" in settled(page).inner_text(".pane:nth-child(1) .row.selected")
 
 
 def current(page):

@@ -10,7 +10,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import viewer
-from tests.viewer.browsing import browser, opened, row, viewed  # noqa: F401
+from tests.viewer.browsing import browser, opened, row, settled, viewed  # noqa: F401
 
 pytestmark = pytest.mark.browser
 
@@ -49,7 +49,7 @@ class Clicks:
         assert self.left, "a third click"
         self.left -= 1
         (self.page.locator(target).first if isinstance(target, str) else target).click()
-        self.page.wait_for_timeout(60)
+        settled(self.page)
 
     def text(self, selector):
         return self.page.inner_text(selector)
