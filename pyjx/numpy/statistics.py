@@ -380,11 +380,13 @@ def _without_nan(x: ArrayLike, fill: ArrayLike) -> Any:
     return masked(present(x), strong(x), fill) if has_nan(x) else x
 
 
-def _vector_without_nan(name: str, a: ArrayLike, fill: ArrayLike) -> Any:
-    """What is accumulated: a scalar of weak type is an array of one number."""
+def _accumulated_without_nan(accumulate: Any, name: str, a: ArrayLike, fill: int,
+                             axis: int | None, dtype: Any, out: None) -> Array:
+    """What `accumulate` makes: of a scalar of weak type, that of an array of one number."""
+    no_out(name, out)
     a = numbers(name, a)
-    x, aval = _without_nan(a, fill), get_aval(a)
-    return lax.expand_dims(x, (0,)) if aval.weak_type and not aval.ndim else x
+    x = lax.expand_dims(a, (0,)) if (aval := get_aval(a)).weak_type and not aval.ndim else a
+    return body_of(accumulate)(_without_nan(x, fill), axis, user_dtype(name, dtype))
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
@@ -514,9 +516,7 @@ def nancumsum(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: Non
     >>> jax.numpy.nancumsum(jax.numpy.array([1.0, float("nan"), 2.0])).tolist()
     [1.0, 1.0, 3.0]
     """
-    no_out("nancumsum", out)
-    return body_of(reductions.cumsum)(_vector_without_nan("nancumsum", a, 0), axis,
-                                      user_dtype("nancumsum", dtype))
+    return _accumulated_without_nan(reductions.cumsum, "nancumsum", a, 0, axis, dtype, out)
 
 
 @numpy_function(static_argnames=("axis", "dtype"))
@@ -531,9 +531,7 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: No
     >>> jax.numpy.nancumprod(jax.numpy.array([3.0, float("nan"), 2.0])).tolist()
     [3.0, 3.0, 6.0]
     """
-    no_out("nancumprod", out)
-    return body_of(reductions.cumprod)(_vector_without_nan("nancumprod", a, 1), axis,
-                                       user_dtype("nancumprod", dtype))
+    return _accumulated_without_nan(reductions.cumprod, "nancumprod", a, 1, axis, dtype, out)
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
