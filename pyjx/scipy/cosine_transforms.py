@@ -22,11 +22,11 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import entries, get_aval
+from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.lax.elementwise import complex_dtype, real_dtype
 from pyjx.numpy.fft.transforms import resized
-from pyjx.numpy.operands import canonical_axis, is_complex, numpy_function
+from pyjx.numpy.operands import as_tuple, canonical_axis, is_complex, numpy_function
 from pyjx.numpy.promotion import convert, operands, promote_dtypes_inexact
 
 
@@ -59,7 +59,7 @@ def _along_several(name: str, transform: Callable[..., Any], x: ArrayLike, kind:
                    s: int | Sequence[int] | None, axes: int | Sequence[int] | None,
                    norm: str | None) -> Any:
     shape = get_aval(*operands(name, x)).shape
-    axes = (axes,) if isinstance(axes, int) else axes
+    axes = None if axes is None else as_tuple(axes)
     if not shape and not axes:
         return jnp.asarray(x)  # of no axes the number itself
     x = _checked(name, x, kind, norm)
@@ -67,7 +67,7 @@ def _along_several(name: str, transform: Callable[..., Any], x: ArrayLike, kind:
         s = [operator.index(n) for n in (s if isinstance(s, (list, tuple)) else (s,))]
     if axes is None:
         axes = range(len(shape) - len(s or shape), len(shape))
-    places = [canonical_axis(axis, len(shape)) for axis in entries(axes)]
+    places = [canonical_axis(axis, len(shape)) for axis in axes]
     if len(set(places)) != len(places):
         raise ValueError(f"repeated axis: {tuple(axes)}")
     sizes = [shape[i] for i in places] if s is None else s

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
 from pyjx.lazy import deferred
-from pyjx.numpy.operands import canonical_axis, numpy_function
+from pyjx.numpy.operands import as_tuple, canonical_axis, numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
     check_arraylike,
@@ -242,8 +241,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
     if axes is None:
         along = list(range(x.ndim))
     else:
-        along = [canonical_axis(operator.index(a), x.ndim)
-                 for a in ((axes,) if isinstance(axes, int) else axes)]
+        along = [canonical_axis(a, x.ndim) for a in as_tuple(axes)]
         if len(set(along)) != len(along):
             raise ValueError("all axes must be unique")
     for i in range(x.ndim):

@@ -223,7 +223,8 @@ def test_cosine_transforms(name, dtype):
     x = sample((3, 4, 5), dtype)
     wide = x.astype(np.promote_types(x.dtype, np.float32))
     if name.endswith("n"):
-        cases = [{}, {"axes": (0,)}, {"s": (2, 6)}, {"s": [4], "axes": [1]}, {"axes": (2, 0)}]
+        cases = [{}, {"axes": (0,)}, {"s": (2, 6)}, {"s": [4], "axes": [1]}, {"axes": (2, 0)},
+                 {"axes": np.int64(0)}]
     else:
         cases = [{"n": n, "axis": axis}
                  for n, axis in ((None, -1), (1, 0), (2, 1), (3, -1), (7, 1))]

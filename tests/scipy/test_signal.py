@@ -46,7 +46,7 @@ def test_convolutions_of_two_axes(name, mode, dtype, shapes):
 
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
-@pytest.mark.parametrize("axes", [None, 0, (1,), (-1, 0)])
+@pytest.mark.parametrize("axes", [None, 0, np.int64(0), (1,), (-1, 0)])
 def test_fftconvolve(mode, axes):
     x, y = array((6, 4)), array((3, 4) if axes == 0 else (6, 2) if axes == (1,) else (3, 2))
     close(signal.fftconvolve(x, y, mode, axes), reference.fftconvolve(x, y, mode, axes))
