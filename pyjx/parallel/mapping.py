@@ -43,7 +43,7 @@ from pyjx.engine.types import AxisName, TreeDef
 from pyjx.guards import guard
 from pyjx.interning import missing
 from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
-from pyjx.parallel.refusals import raise_too_long, raise_varying
+from pyjx.parallel.refusals import raise_too_long, raise_uneven, raise_varying
 from pyjx.runtime import backends, signature
 from pyjx.runtime.abstract import described
 from pyjx.runtime.device_put import device_put
@@ -379,29 +379,17 @@ class _Mapped(Record):
 
     def _check_arguments(self, mesh: Mesh | AbstractMesh, specs: Specs, in_tree: TreeDef,
                          avals: Sequence[Any]) -> None:
-        sizes = mesh.shape
+        sizes, uneven = mesh.shape, []
         for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
             if aval is None or _is_of_own_type("in_specs", spec, aval):
                 continue
             if len(spec) > aval.ndim:
                 raise_too_long(self._said("in_specs"), self._by_axes, name_of(self.fun), spec, aval,
                                f"the passed args{leaf_paths(in_tree)[i]}", "input")
-            for d, entry in enumerate(spec):
-                axes = axes_of((entry,))
-                parts = math.prod([sizes[a] for a in axes])
-                if aval.shape[d] % parts:
-                    fun = name_of(self.fun)
-                    axis = axes[0] if len(axes) == 1 else tuple(axes)
-                    raise ValueError(
-                        f"shard_map applied to the function '{fun}' was given argument arrays "
-                        "with axis sizes that are not evenly divisible by the corresponding mesh "
-                        f"axis sizes:\n\nThe mesh given has shape {tuple(sizes.values())} with "
-                        f"corresponding axis names {mesh.axis_names}.\n\n"
-                        f"args{leaf_paths(in_tree)[i]} of shape {aval.str_short()} has in_specs "
-                        f"{spec}, which maps array axis {d} (of size {aval.shape[d]}) to mesh axis "
-                        f"{axis!r} (of size {parts}), "
-                        f"but {parts} does not evenly divide {aval.shape[d]}. Pad the argument, "
-                        "or choose another mesh.")
+            uneven += [(i, spec, aval, d) for d, entry in enumerate(spec)
+                       if aval.shape[d] % math.prod([sizes[a] for a in axes_of((entry,))])]
+        if uneven:
+            raise_uneven(name_of(self.fun), mesh, leaf_paths(in_tree), uneven)
 
 
 def _is_same_mesh(mesh: AbstractMesh, context: AbstractMesh) -> bool:

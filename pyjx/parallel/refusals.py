@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -11,6 +12,8 @@ from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.parallel.calls import ordered
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyjx.core.avals import AbstractRef, ShapedArray
     from pyjx.core.trace import DynamicJaxprTracer
 
@@ -32,6 +35,25 @@ def raise_too_long(what: str, by_axes: bool, fun: str, spec: PartitionSpec,
                      f"corresponding {kind} value:\n\n{what} is {spec} which has length "
                      f"{len(spec)}, but {where} has shape {aval.str_short()}, which has rank "
                      f"{aval.ndim} (and {aval.ndim} < {len(spec)}). {cure}")
+
+
+def raise_uneven(fun: str, mesh: Mesh | AbstractMesh, paths: Sequence[str],
+                 uneven: Sequence[tuple[int, PartitionSpec, ShapedArray, int]]) -> NoReturn:
+    """Say which arguments, by position, have a dimension that is not cut into equal parts."""
+    said = []
+    for i, spec, aval, d in uneven:
+        axes, size = tuple(axes_of((spec[d],))), aval.shape[d]
+        parts = math.prod([mesh.shape[a] for a in axes])
+        said.append(f"args{paths[i]} of shape {aval.str_short()} has in_specs {spec}, which maps "
+                    f"array axis {d} (of size {size}) to mesh axis "
+                    f"{axes[0] if len(axes) == 1 else axes!r} (of size {parts}), but {parts} does "
+                    f"not evenly divide {size}.")
+    listed, them = "\n\n".join(said), "the argument" if len(said) == 1 else "the arguments"
+    raise ValueError(f"shard_map applied to the function '{fun}' was given argument arrays with "
+                     "axis sizes that are not evenly divisible by the corresponding mesh axis "
+                     f"sizes:\n\nThe mesh given has shape {tuple(mesh.axis_sizes)} with "
+                     f"corresponding axis names {mesh.axis_names}.\n\n{listed} Pad {them}, or "
+                     "choose another mesh.")
 
 
 def raise_varying(what: str, by_axes: bool, fun: str, mesh: Mesh | AbstractMesh,

@@ -370,6 +370,8 @@ def test_errors(mesh):
         smap(lambda x: x, P("x"), P())(X)
     with pytest.raises(ValueError, match="not evenly divisible"):
         smap(lambda x: x, P("x"), P("x"))(X[:6])
+    with pytest.raises(ValueError, match=r"args\[0\] of [\s\S]*args\[1\] of .*Pad the arguments,"):
+        smap(lambda x, y: x, (P("x"), P("x")), P("x"))(X[:6], X[:7])
     with pytest.raises(ValueError, match="in_specs entry which is too long"):
         smap(lambda x: x, P("x", None, None), P("x"))(X)
     with pytest.raises(ValueError, match=r"out_specs entry which is too long[\s\S]*x\[None\], "):
