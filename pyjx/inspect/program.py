@@ -642,6 +642,10 @@ def _module_text(program: str | bytes) -> str:
         if isinstance(program, bytes):
             return _bytecode_text(program)
         if program.lstrip().startswith("HloModule"):
+            if "is_scheduled=true" in program.lstrip().partition("\n")[0]:  # C++ aborts on some
+                raise ValueError("this HLO is what XLA has compiled, which it does not compile "
+                                 "again. Give what it was made of, such as HLO by --emit hlo; "
+                                 "viewer.page(title, hlo=text) shows this text as it is.")
             return jaxlib_api.stablehlo_of_hlo(jaxlib_api.hlo_of_text(program))
         return str(jaxlib_api.parse_module(program))
     except Exception as error:
