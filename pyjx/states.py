@@ -245,7 +245,7 @@ class State(LocalState):
     dtype('float64')
     """
 
-    __slots__ = ("_check", "_settled", "environ", "help", "kind", "optional", "traced")
+    __slots__ = ("_check", "_settled", "_text", "environ", "help", "kind", "optional", "traced")
 
     def __init__(self, flag: str, kind: Kind, default: Any, *, traced: bool = False,
                  environ: str | None = None, help: str = "", group: tuple[LocalState, ...] = (),
@@ -259,10 +259,17 @@ class State(LocalState):
         self.help = help
         self._check = check
         self._settled: str | None = None
+        self._text: str | None = None
         states[flag] = self
+        self.read_environment()
+
+    def read_environment(self) -> None:
+        """Takes what the environment says, if that is not what it said before."""
         text = os.environ.get(self.environ)
-        if text is not None:
-            self.update(_from_environment(flag, kind, self.environ, text))
+        if text != self._text:
+            self._text = text
+            self.update(self.default if text is None else _from_environment(
+                self.flag, self.kind, self.environ, text))
 
     @property
     def __name__(self) -> str:

@@ -44,8 +44,9 @@ from pyjx.lazy import (
     own_dictionary,
     tables,
 )
+from pyjx.states import states
 
-__all__ = ["VARIABLE", "install", "told_version"]
+__all__ = ["VARIABLE", "install", "install_when_asked", "told_version"]
 
 VARIABLE = "PYJX_AS_JAX"
 _STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "path")
@@ -257,6 +258,17 @@ def show_as_jax(module: ModuleType) -> None:
 
 
 @guard
+def install_when_asked() -> None:
+    """`install` when somebody imports `jax`; the processes that this one starts find it, too.
+
+    Raises:
+      ValueError: PYJX_AS_JAX is no version that pyjx can stand for.
+    """
+    told_version()
+    reach_children()
+    jax_imports.answer_when_asked()
+
+
 def install() -> None:
     """Make pyjx answer to the name `jax`.
 
@@ -264,6 +276,8 @@ def install() -> None:
       ImportError: jax has been imported already.
     """
     told = told_version()
+    for flag in states.values():  # variables that a program has set before it imports jax
+        flag.read_environment()
     jax_imports.answer_with(Alias())
     for module in (pyjx, version):
         own_dictionary(module).update(__version__=told, __version_info__=version.numbers(told))

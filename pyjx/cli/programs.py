@@ -66,7 +66,7 @@ def main(given: Sequence[str]) -> int:
             return 2
         option, *rest = rest
     try:
-        importlib.import_module("pyjx.as_jax")
+        importlib.import_module("pyjx.alias").install_when_asked()
     except ValueError as error:  # of PYJX_AS_JAX
         print(f"python -m pyjx: {error}", file=sys.stderr)
         return 2

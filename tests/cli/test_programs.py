@@ -71,6 +71,22 @@ def test_code_ends_as_python_ends_it(code: str, status: int, error: str, tmp_pat
         assert done.stdout == "['-c', 'a']\n"
 
 
+@pytest.mark.parametrize("command", [["-m", "pyjx"], ["-m", "pyjx", "report"], ["-m", "emit_hlo"]])
+def test_flags_whose_variables_a_program_sets_before_it_imports_jax(
+        command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import os\n"
+        "os.environ.update(JAX_ENABLE_X64='1', JAX_NUM_CPU_DEVICES='3')\n"
+        "import jax\n"
+        "os.environ['JAX_DEBUG_NANS'] = '1'\n"
+        "import jax.numpy\n"
+        "print(jax.numpy.ones(2).dtype, len(jax.devices()), jax.config.jax_debug_nans)\n"
+        "f = jax.numpy.sin\n")
+    program = ["program.py"] if "emit_hlo" not in command else ["program.py:f", "f32[2]"]
+    done = python(*command, *program, cwd=tmp_path)
+    assert "float64 3 False\n" in done.stdout + done.stderr, done.stderr
+
+
 def test_processes_that_a_program_starts_find_pyjx_too(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
         "import multiprocessing, subprocess, sys\n"
