@@ -382,9 +382,13 @@ def _elementwise(primitive: Primitive, out: Any, *avals: Any, **params: Any) -> 
             f"sharding rule for {primitive.name} is not implemented. You can work around this "
             "error by dropping that operation into full auto sharding mode via: "
             "`jax.sharding.auto_axes(fun, out_shardings=...)`")
-    wide = [a for a in avals if a.shape == out.shape]
-    return agreed(wide, f"{primitive.name} got incompatible shardings for broadcasting: "
-                        f"{', '.join([str(entries_of(a)) for a in wide])}.")
+    return broadcast_entries(primitive.name, [a for a in avals if a.shape == out.shape])
+
+
+def broadcast_entries(name: str, avals: Sequence[Any]) -> Entries:
+    """The entries of operands of one shape, which an operation takes element by element."""
+    return agreed(avals, f"{name} got incompatible shardings for broadcasting: "
+                         f"{', '.join([str(entries_of(a)) for a in avals])}.")
 
 
 def agreed(avals: Sequence[Any], message: str) -> Entries:

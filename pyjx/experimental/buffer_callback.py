@@ -13,8 +13,8 @@ from pyjx.core.records import Alike
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.types import Dims, Params, TreeDef, Values
 from pyjx.lax.callbacks import (
-    VMAP_METHODS,
     batch_by_method,
+    check_vmap_method,
     io_effect,
     printed,
     refused,
@@ -65,9 +65,7 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: Any, *,
     >>> jax.jit(f)(jax.numpy.array([1.0, 2.0]))
     Array([2., 4.], dtype=float32)
     """
-    if vmap_method is not None and vmap_method not in VMAP_METHODS:
-        raise ValueError(f"vmap_method must be on of the allowed methods {[*VMAP_METHODS, None]}, "
-                         f"but got: {vmap_method}")
+    check_vmap_method(vmap_method)
     like, out_tree = tree_flatten(result_shape_dtypes)
     avals = tuple([result_aval("buffer_callback", x) for x in like])
 

@@ -117,7 +117,14 @@ class FlatCallback(Alike):
 
 
 _IN_TURN = ("sequential", "sequential_unrolled")
-VMAP_METHODS = (*_IN_TURN, "expand_dims", "broadcast_all", "legacy_vectorized")
+_VMAP_METHODS = (*_IN_TURN, "expand_dims", "broadcast_all", "legacy_vectorized", None)
+
+
+def check_vmap_method(method: str | None) -> None:
+    """Raise ValueError unless a call may be mapped so."""
+    if method not in _VMAP_METHODS:
+        raise ValueError(f"vmap_method must be on of the allowed methods {[*_VMAP_METHODS]}, but "
+                         f"got: {method}")
 
 
 def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any,
@@ -158,9 +165,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     """
     if not callable(callback):
         raise TypeError(f"pure_callback: callback must be callable, got {callback!r}.")
-    if vmap_method is not None and vmap_method not in VMAP_METHODS:
-        raise ValueError("vmap_method must be on of the allowed methods "
-                         f"{[*VMAP_METHODS, None]}, but got: {vmap_method}")
+    check_vmap_method(vmap_method)
     _check_sharding("pure_callback", sharding)
     call, leaves, avals = _flat("pure_callback", callback, result_shape_dtypes, args, kwargs)
     outs = pure_callback_p.bind(*leaves, callback=call, result_avals=avals, sharding=sharding,

@@ -29,7 +29,7 @@ from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import Dims, Params, Values
 from pyjx.guards import guard
 from pyjx.lax.agreement import trace_function
-from pyjx.lax.callbacks import VMAP_METHODS, batch_by_method, refused
+from pyjx.lax.callbacks import batch_by_method, check_vmap_method, refused
 from pyjx.lax.common import operand, operands_in
 from pyjx.runtime.executable import physical_aval
 from pyjx.tree_util import tree_flatten, tree_unflatten
@@ -92,9 +92,7 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
     if custom_call_api_version not in (1, 2, 3, 4):
         raise ValueError("ffi_call: custom_call_api_version must be 1, 2, 3 or 4, got "
                          f"{custom_call_api_version!r}.")
-    if vmap_method is not None and vmap_method not in VMAP_METHODS:
-        raise ValueError(f"vmap_method must be on of the allowed methods {[*VMAP_METHODS, None]}, "
-                         f"but got: {vmap_method}")
+    check_vmap_method(vmap_method)
     if legacy_backend_config is not None and custom_call_api_version >= 4:
         raise ValueError("The use of the legacy_backend_config parameter requires "
                          f"custom_call_api_version < 4; got {custom_call_api_version}.")

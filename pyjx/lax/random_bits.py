@@ -14,13 +14,13 @@ from pyjx.core.arithmetic import unknown
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
-from pyjx.core.explicit import Entries, agreed, entries_of
+from pyjx.core.explicit import Entries, broadcast_entries
 from pyjx.core.integers import as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.types import BatchDims, Dims, Value, Values
-from pyjx.lax.common import operand
+from pyjx.lax.common import nary_shape, operand
 from pyjx.lax.elementwise import ANY, elementwise
 from pyjx.runtime.resharding import placed
 
@@ -39,11 +39,7 @@ def cipher(name: str, operands: int, results: int, decomposition: Any = None) ->
         if len(avals) != operands or any(a.dtype != _UINT32 for a in avals):
             got = ", ".join([str(a) for a in avals])
             raise TypeError(f"Arguments to {name} must have uint32 type, got ({got})")
-        shapes = {a.shape for a in avals if a.shape}
-        if len(shapes) > 1:
-            got = ", ".join([str(a.shape) for a in avals])
-            raise TypeError(f"{name} got incompatible shapes for broadcasting: {got}.")
-        return [ShapedArray(shapes.pop() if shapes else (), _UINT32)] * results
+        return [ShapedArray(nary_shape(name, avals), _UINT32)] * results
 
     def batch(xs: Any, dims: Dims) -> tuple[Values, Dims]:
         pairs = list(zip(xs, dims, strict=True))
@@ -52,10 +48,7 @@ def cipher(name: str, operands: int, results: int, decomposition: Any = None) ->
         return primitive.bind(*[_spread(x, d, size, shape) for x, d in pairs]), [0] * results
 
     def sharding_rule(outs: list[ShapedArray], *avals: ShapedArray) -> list[Entries]:
-        wide = [a for a in avals if a.shape]
-        got = ", ".join([str(entries_of(a)) for a in wide])
-        entries = agreed(wide, f"{name} got incompatible shardings for broadcasting: {got}.")
-        return [entries] * results
+        return [broadcast_entries(name, [a for a in avals if a.shape])] * results
 
     primitive = register(Primitive(name, shape_rule=shape_rule, batch=batch, multiple_results=True,
                                    sharding_rule=sharding_rule, decomposition=decomposition,

@@ -43,7 +43,7 @@ from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Dims, Tangent, Tangents, TreeDef, Value, Values
-from pyjx.lax.common import as_dtype, host_converted
+from pyjx.lax.common import accepted, as_dtype, host_converted
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.compare import eq
 from pyjx.lax.convert import convert_element_type
@@ -74,9 +74,7 @@ def _reduction(name: str, check: Callable[[str, ShapedArray], None] | None = Non
 
 
 def _check_number(name: str, x: ShapedArray) -> None:
-    if not dtypes.issubdtype(x.dtype, np.number):
-        raise TypeError(f"{name} does not accept dtype {dtypes.name(x.dtype)}. Accepted "
-                        "dtypes are subtypes of number.")
+    accepted(name, x, (np.number,), "subtypes of number")
 
 
 def _check_logical(name: str, x: ShapedArray) -> None:

@@ -378,8 +378,7 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
         base: Any = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))
         return _of_python(base(x), dtype)
     if isinstance(x, np.ma.MaskedArray) and dtype is None and not copy:
-        raise ValueError("numpy masked arrays are not supported as direct inputs to JAX functions. "
-                         "Use arr.filled() to convert the value to a standard numpy array.")
+        get_aval(x)  # which refuses it
     if isinstance(x, (np.ndarray, np.generic)):
         return _of_numpy(np.asarray(x), dtype)
     if hasattr(x, "__cuda_array_interface__") and hasattr(x, "__dlpack__"):

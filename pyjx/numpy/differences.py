@@ -460,9 +460,14 @@ def _checked(name: str, a: ArrayLike, v: ArrayLike, mode: str) -> tuple[Any, Any
     if not get_aval(a).size or not get_aval(v).size:
         raise ValueError(f"{name}: inputs cannot be empty, got shapes {get_aval(a).shape} and "
                          f"{get_aval(v).shape}.")
+    check_mode(mode)
+    return a, v
+
+
+def check_mode(mode: str) -> None:
+    """Raise ValueError unless a convolution has this mode."""
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"mode must be one of ['full', 'same', 'valid'], got {mode!r}")
-    return a, v
 
 
 _conv_options = ("mode", "precision", "preferred_element_type")

@@ -221,13 +221,9 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
     if not parts:
         raise ValueError("Need at least one array to stack.")
     shapes = [get_aval(x).shape for x in parts]
-    for shape in shapes:
-        if shape != shapes[0]:
-            got = ", ".join(map(str, shapes))
-            if len({len(s) for s in shapes}) > 1:
-                raise ValueError("Cannot stack arrays with different numbers of dimensions: got "
-                                 f"{got}.")
-            raise ValueError(f"All input arrays must have the same shape. Got {got}.")
+    if any([s != shapes[0] for s in shapes]) and len({*map(len, shapes)}) == 1:
+        raise ValueError("All input arrays must have the same shape. Got "
+                         f"{', '.join(map(str, shapes))}.")
     return lax.stack(parts, _axis("stack", axis, len(shapes[0]) + 1))
 
 

@@ -18,7 +18,7 @@ from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_s
 from pyjx.core.integers import check_decided
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
-from pyjx.engine.axes import broadcast_in_dim_p, transpose_p
+from pyjx.engine.axes import transpose_p
 from pyjx.errors import ConcretizationTypeError
 from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.lax.elementwise import stretch
@@ -393,19 +393,8 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
 def with_new_axes(a: ArrayLike, axes: tuple[int, ...]) -> Any:
     """`a` with new axes of size 1."""
-    shape = get_aval(a).shape
-    ndim = len(shape) + len(axes)
-    new = [canonical_axis(i, ndim) for i in axes]
-    taken = set(new)
-    if len(taken) != len(new):
-        raise ValueError(f"repeated axis in lax.expand_dims: {axes}")
-    if not new:
-        return a
-    kept = tuple([i for i in range(ndim) if i not in taken])
-    out = [1] * ndim
-    for i, n in zip(kept, shape, strict=True):
-        out[i] = n
-    return broadcast_in_dim_p.bind(a, shape=tuple(out), broadcast_dimensions=kept, sharding=None)
+    ndim = get_aval(a).ndim + len(axes)
+    return lax.expand_dims(a, [canonical_axis(i, ndim) for i in axes])
 
 
 def _each(name: str, at_least: Callable[[ArrayLike], ArrayLike], arys: tuple[Any, ...]) -> Any:

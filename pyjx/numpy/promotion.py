@@ -293,8 +293,7 @@ def fitted(x: ArrayLike, shape: tuple[int, ...]) -> Any:
     aval = get_aval(x)
     old = aval.shape
     if len(shape) < len(old):
-        raise ValueError("Cannot broadcast to shape with fewer dimensions: "
-                         f"arr_shape={old} {shape=}")
+        return stretch(x, shape)  # which refuses it
     tail = shape[len(shape) - len(old):]
     if any(n not in (1, m) for n, m in zip(old, tail, strict=True)):
         raise ValueError(f"Incompatible types for broadcasting: input type={aval.str_short()} and "

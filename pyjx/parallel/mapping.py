@@ -354,12 +354,6 @@ class _Mapped(Record):
                    ) -> None:
         if not all([type(s) is PartitionSpec for s in specs]):
             specs = tuple([part for s in specs for part in s.to_lo()])
-        for spec in specs:
-            for kind, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):
-                if not axes.issubset(mesh.explicit_axes):
-                    raise ValueError(
-                        f"{kind} axes can only refer to mesh axes that is of type `Explicit`. Got "
-                        f"{kind.lower()} axes: {axes} and mesh: {mesh.abstract_mesh}")
         taken = mapped_along()
         unknown = [a for s in specs for a in (*axes_of(s), *s.unreduced, *s.reduced)
                    if a not in names or a in taken]

@@ -22,6 +22,7 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
 from pyjx.lazy import deferred
+from pyjx.numpy.differences import check_mode
 from pyjx.numpy.operands import as_tuple, canonical_axis, numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
@@ -42,13 +43,6 @@ if TYPE_CHECKING:
 
 
 # -- convolutions ----------------------------------------------------------------------------------
-
-MODES = ("full", "same", "valid")
-
-
-def _check_mode(mode: str) -> None:
-    if mode not in MODES:
-        raise ValueError(f"mode must be one of ['full', 'same', 'valid'], got {mode!r}")
 
 
 def _operands(name: str, in1: ArrayLike, in2: ArrayLike) -> tuple[Array, Array]:
@@ -78,7 +72,7 @@ def _ordered(x: Array, y: Array, mode: str) -> tuple[Array, Array]:
 
 def _direct(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, precision: PrecisionLike
            ) -> Array:
-    _check_mode(mode)
+    check_mode(mode)
     x, y = _ordered(*_operands(name, in1, in2), mode)
     if not x.ndim:
         return x * y
@@ -205,7 +199,7 @@ def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: st
     """
     check_arraylike("correlate2d", in1, in2)
     _check_two("correlate2d", in1, in2, boundary, fillvalue)
-    _check_mode(mode)
+    check_mode(mode)
     x, y = _operands("correlate2d", in1, in2)
     # SciPy gives, where `in2` is the larger one, the result of the other order backwards
     turned = mode == "valid" and _ordered(x, y, mode)[0] is not x
@@ -236,7 +230,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
     >>> [round(float(y), 3) for y in jax.scipy.signal.fftconvolve(x, x)]
     [1.0, 4.0, 4.0]
     """
-    _check_mode(mode)
+    check_mode(mode)
     x, y = _operands("fftconvolve", in1, in2)
     if axes is None:
         along = list(range(x.ndim))

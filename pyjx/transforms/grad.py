@@ -203,8 +203,7 @@ def _differentiable(leaves: Sequence[Any], holomorphic: bool, allow_int: bool,
         if dtype in dtypes.complex_dtypes:
             continue
         if holomorphic:
-            raise TypeError("grad with holomorphic=True requires inputs with complex dtype, but "
-                            f"got {dtypes.name(dtype)}.")
+            raise _not_complex("grad", "inputs", dtype)
         if dtype not in dtypes.floating_dtypes:
             if not allow_int:
                 raise_not_inexact("grad", dtype, names()[i])
@@ -338,8 +337,7 @@ def check_output_dtype(name: str, fun: Callable[..., Any], out_tree: TreeDef, dt
         return
     of = _of(fun, _own_cure(out_tree))
     if holomorphic:
-        raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but "
-                        f"got {dtypes.name(dtype)}.{of}")
+        raise _not_complex(name, "outputs", dtype, of)
     cure = "For differentiation of functions with integer outputs"
     if dtype in dtypes.complex_dtypes:
         cure = ("For holomorphic differentiation, pass holomorphic=True. For differentiation of "
@@ -405,8 +403,8 @@ def _jacfwd(name: str, fun: Callable[P, Any], argnums: int | Sequence[int], has_
         out_tangents, (out, aux) = vmap(push, out_axes=(-1, None))(*_basis(leaves))
         outs, out_tree = flatten(out)
         for dtype in [get_aval(y).dtype for y in outs]:
-            if holomorphic:
-                _check_complex_output(name, dtype)
+            if holomorphic and dtype not in dtypes.complex_dtypes:
+                raise _not_complex(name, "outputs", dtype)
             if dtype == np.bool_:
                 raise TypeError(f"{name}: the function returns values of dtype bool, which have no "
                                 "derivative. Return them as aux, or convert them to numbers.")
@@ -585,8 +583,7 @@ def _check_forward_inputs(name: str, leaves: Sequence[Any], holomorphic: bool,
     for i, dtype in enumerate([get_aval(x).dtype for x in leaves]):
         if holomorphic:
             if dtype not in dtypes.complex_dtypes:
-                raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, "
-                                f"but got {dtypes.name(dtype)}.")
+                raise _not_complex(name, "inputs", dtype)
         elif dtype not in dtypes.floating_dtypes:
             which = "" if dtype in dtypes.complex_dtypes else names()[i]
             raise TypeError(
@@ -596,18 +593,16 @@ def _check_forward_inputs(name: str, leaves: Sequence[Any], holomorphic: bool,
                 f"complex inputs or integer inputs, use jax.jvp directly.{which}")
 
 
-def _check_complex_output(name: str, dtype: DTypeLike) -> None:
-    if dtype not in dtypes.complex_dtypes:
-        raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but "
-                        f"got {dtypes.name(dtype)}.")
+def _not_complex(name: str, what: str, dtype: DTypeLike, more: str = "") -> TypeError:
+    return TypeError(f"{name} with holomorphic=True requires {what} with complex dtype, but got "
+                     f"{dtypes.name(dtype)}.{more}")
 
 
 def _check_reverse_inputs(name: str, leaves: Sequence[Any], holomorphic: bool, allow_int: bool,
                           names: Callable[[], list[str]]) -> None:
     for i, dtype in enumerate([get_aval(x).dtype for x in leaves]):
         if holomorphic and dtype not in dtypes.complex_dtypes:
-            raise TypeError(f"{name} with holomorphic=True requires inputs with complex dtype, but "
-                            f"got {dtypes.name(dtype)}.")
+            raise _not_complex(name, "inputs", dtype)
         inexact = dtype in dtypes.floating_dtypes or dtype in dtypes.complex_dtypes
         if not inexact and (not allow_int or dtypes.is_extended(dtype)):
             raise_not_inexact(name, dtype, names()[i])

@@ -12,7 +12,6 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
-from types import TracebackType
 
 from pyjx.core import advice, frames
 
@@ -98,7 +97,7 @@ def described(error: BaseException, doing: str) -> str:
         shown = _source(error.filename, error.lineno, (error.offset or 1) - 1,
                         (error.end_offset or 0) - 1)
         return "\n".join([*lines, shown])
-    shown = _place(error.__traceback__)
+    shown = _place(error)
     if shown:
         lines.append(shown)
     for note in getattr(error, "__notes__", []):
@@ -131,33 +130,15 @@ def is_users(file: str) -> bool:
         and os.path.isfile(file)
 
 
-def _frames(tb: TracebackType | None) -> Iterator[traceback.FrameSummary]:
-    for frame, line in traceback.walk_tb(tb):
-        code = frame.f_code
-        if is_users(code.co_filename):
-            position = next(
-                (p for i, p in enumerate(code.co_positions()) if i == _offset(tb, frame)), None)
-            start = position[2] if position else None
-            stop = position[3] if position and position[0] == position[1] else None
-            yield traceback.FrameSummary(code.co_filename, line, code.co_name, lookup_line=False,
-                                         colno=start, end_colno=stop)
-
-
-def _offset(tb: TracebackType | None, frame: object) -> int:
-    while tb is not None:
-        if tb.tb_frame is frame:
-            return tb.tb_lasti // 2
-        tb = tb.tb_next
-    return -1
-
-
-def _place(tb: TracebackType | None) -> str:
+def _place(error: BaseException) -> str:
     """Where in the user's code an error arose: the line, with carets."""
-    found = list(_frames(tb))
-    if not found:
+    users = [tb for tb in frames.tracebacks_of(error) if is_users(tb.tb_frame.f_code.co_filename)]
+    if not users:
         return ""
-    last = found[-1]
-    return _source(last.filename, last.lineno or 1, last.colno, last.end_colno)
+    code = users[-1].tb_frame.f_code
+    first, last, start, stop = list(code.co_positions())[users[-1].tb_lasti // 2]
+    return _source(code.co_filename, users[-1].tb_lineno or 1, start,
+                   stop if first == last else None)
 
 
 def _source(file: str, line: int, start: int | None, stop: int | None) -> str:

@@ -83,12 +83,6 @@ class Parser:
         if self.like is not None and len(self._dimensions) != len(self.like):
             raise ValueError(f"symbolic shape {self.text!r} has {len(self._dimensions)} "
                              f"dimensions, for an argument of shape {tuple(self.like)}.")
-        for i, (d, known) in enumerate(zip(self._dimensions, self.like or (), strict=False)):
-            if type(d) is type(known) is int and d != known:
-                raise ValueError(
-                    f"syntax error in symbolic shape {self.text!r} in dimension {i}: different "
-                    f"size {d} for known dimension; like={tuple(self.like or ())}. Write the size, "
-                    "or a variable in its place.")
         return tuple(self._dimensions)
 
     def _is_enclosed(self) -> bool:

@@ -27,7 +27,7 @@ from pyjx.engine.moves import constant_beside
 from pyjx.engine.primitives import cast
 from pyjx.engine.types import Dims, Rule, Value, Values
 from pyjx.jaxlib_api import SMALL_CALLS
-from pyjx.lax.common import operand
+from pyjx.lax.common import check_same_dtypes, operand
 from pyjx.lax.elementwise import like, real_dtype
 
 # What LAPACK and its like compute with.
@@ -65,9 +65,7 @@ def check_operands(name: str, avals: tuple[ShapedArray, ...], ranks: tuple[int, 
         if aval.ndim < rank:
             raise TypeError(f"Input {i} to {name} must have rank at least {rank}, but got "
                             f"shape={aval.shape}")
-    if any(a.dtype != avals[0].dtype for a in avals):
-        got = ", ".join([dtypes.name(a.dtype) for a in avals])
-        raise TypeError(f"lax.linalg.{name} requires arguments to have the same dtypes, got {got}.")
+    check_same_dtypes(f"linalg.{name}", *avals)
     batches = [a.shape[:a.ndim - rank] for a, rank in zip(avals, ranks, strict=True)]
     if any(len(batch) != len(batches[0]) for batch in batches):
         raise TypeError(f"All inputs to {name} must have the same number of batch dimensions, but "

@@ -95,8 +95,6 @@ def _scaled(x: ArrayLike, kind: FftType, s: Sequence[int], norm: str | None) -> 
 
 
 def _transform(kind: FftType, a: ArrayLike, s: Sequence[int], places: Sequence[int]) -> Any:
-    if kind == RFFT and get_aval(a).dtype in dtypes.complex_dtypes:
-        raise ValueError("only real valued inputs supported for rfft")
     ndim = get_aval(a).ndim
     a = resized(a, [n // 2 + 1 if kind == IRFFT and i == len(s) - 1 else n
                     for i, n in enumerate(s)], places)

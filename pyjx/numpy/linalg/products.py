@@ -59,8 +59,6 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     [1, 4]
     """
     (x,) = operands("jnp.linalg.diagonal", x)
-    if get_aval(x).ndim < 2:
-        raise ValueError("diagonal requires an array of at least two dimensions.")
     return body_of(_diagonal)(x, offset=offset, axis1=-2, axis2=-1)
 
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.bcoo.buffers import (
@@ -86,9 +85,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     (3, 2)
     """
     perm = as_ints("bcoo_transpose", "permutation", permutation)
-    if sorted(perm) != list(range(mat.ndim)):
-        raise TypeError("transpose permutation isn't a permutation of operand dimensions, got "
-                        f"permutation {perm} for shape {mat.shape}.")
+    lax.transpose_p.out_avals((ShapedArray(mat.shape, mat.dtype),), {"permutation": perm})
     n_batch, _n_sparse, n_dense, _ = mat._properties()
     batch, _, dense = _parts(perm, n_batch, n_dense)
     if sorted(batch) != list(range(n_batch)):
@@ -284,20 +281,8 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
     first = operands[0]
     (axis,) = as_axes("bcoo_concatenate", (dimension,), first.ndim)
-    if len({x.dtype for x in operands}) > 1:
-        names = ", ".join([dtypes.name(x.dtype) for x in operands])
-        raise TypeError(f"lax.concatenate requires arguments to have the same dtypes, got {names}. "
-                        "(Tip: jnp.concatenate is a similar function that does automatic type "
-                        "promotion on inputs).")
-    if len({len(x.shape) for x in operands}) > 1:
-        raise TypeError("Cannot concatenate arrays with different numbers of dimensions: got "
-                        f"{', '.join([str(x.shape) for x in operands])}.")
-    others = {(*x.shape[:axis], *x.shape[axis + 1:]) for x in operands}
-    if len(others) > 1:
-        shapes = ", ".join([str(x.shape) for x in operands])
-        raise TypeError("Cannot concatenate arrays with shapes that differ in dimensions other "
-                        "than the one being concatenated: concatenating along dimension "
-                        f"{axis} for shapes {shapes}.")
+    lax.concatenate_p.out_avals(  # which refuses what does not fit
+        tuple([ShapedArray(x.shape, x.dtype) for x in operands]), {"dimension": axis})
     if len({x.n_batch for x in operands}) > 1:
         raise ValueError("bcoo_concatenate requires inputs to have matching batch dimensions.")
     if len({x.n_dense for x in operands}) > 1:
