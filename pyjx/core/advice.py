@@ -176,10 +176,12 @@ def complete(exc: Exception) -> None:
         say(exc, message := plain)  # which is told of the user's argument as what Python says
     text = without_addresses(message) if own else message
     for kind, words, completed in _RULES:
-        if isinstance(exc, kind) and (found := words.search(text)) and (
-                more := completed(exc, found, last)) is not None:
-            text = more
-            break
+        if isinstance(exc, kind) and (found := re.search(words, text)):
+            more = f"{text.removesuffix('.')}. {completed}" if isinstance(
+                completed, str) else completed(exc, found, last)
+            if more is not None:
+                text = more
+                break
     if text != message:
         say(exc, text)
         exc._is_complete = True  # type: ignore[attr-defined]
@@ -683,88 +685,82 @@ def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
             ) if called is NamedSharding or last.tb_frame.f_code is own else None
 
 
-# What completes which error with which words: the text, or None where it knows nothing more.
-_RULES: list[tuple[Any, re.Pattern[str], Callable[[Any, re.Match[str], TracebackType],
-                                                  str | None]]] = [
-    (TypeError, re.compile(f"{_ARITY.pattern}|{misspelt.UNEXPECTED.pattern}"),
+# What completes an error of a kind that has such words: the text, or None where it knows nothing
+# more; or the sentence that stands behind the message.
+_RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
+    [Any, re.Match[str], TracebackType], str | None]]] = [
+    (TypeError, f"{_ARITY.pattern}|{misspelt.UNEXPECTED.pattern}",
      lambda exc, found, last: f"{found.string}. It is called as policy(prim, *avals, **params)."
      if str(last.tb_frame.f_globals.get("__name__")).startswith("pyjx.engine.") and callee(
          last.tb_frame, last.tb_lasti)[0][-1:] == ["policy"] else None),
     (TypeError, misspelt.UNEXPECTED, misspelt.as_meant), (TypeError, _ARITY, _as_called),
     (TypeError, _SURPLUS, _as_surplus),
-    (ValueError, re.compile("^The to_iterable(_with_keys)? function for a custom PyTree node"),
+    (ValueError, "^The to_iterable(_with_keys)? function for a custom PyTree node",
      lambda exc, found, last: (
         f"{found.string}. Let the function that flattens its class return "
         f"{'(((key, x), ...), aux)' if found[1] else '((x, ...), aux)'}: the children in a tuple, "
         "also a single one, and aux, which holds no arrays and may be None.")),
     (ValueError, _UNHASHABLE, _as_static), (TypeError, misspelt.DTYPE, misspelt.as_dtype),
-    ((TypeError, ValueError), re.compile(
-        r"^(?:.*\b(?:index|indices|Indexer)\b.*(?:key<\w+>|PRNGKeyArray)|'PRNGKeyArray' object "
-        "cannot be interpreted as an integer)"), lambda exc, found, last: (
+    ((TypeError, ValueError), r"^(?:.*\b(?:index|indices|Indexer)\b.*(?:key<\w+>|PRNGKeyArray)|"
+     "'PRNGKeyArray' object cannot be interpreted as an integer)", lambda exc, found, last: (
         f"{found[0]}. A key is no index: jax.random.randint(key, shape, 0, n) draws integers, "
         "jax.random.choice(key, x) an element.")),
-    ((TypeError, ValueError), _OF_KEYS, lambda exc, found, last: (
-        f"{found.string.removesuffix('.')}. Keys hold no numbers: jax.random.key_data(key) gives "
-        "those behind one. Other keys are jax.random.fold_in(key, number) and "
-        "jax.random.split(key).")),
-    (TypeError, re.compile("(^|(?:number|slices|integers), not |sequence by )(?:non-int of type )?"
-                           "'?DimExpr'?(?: object(?= cannot be interpreted as an integer)|$)"),
+    ((TypeError, ValueError), _OF_KEYS,
+     "Keys hold no numbers: jax.random.key_data(key) gives those behind one. Other keys are "
+     "jax.random.fold_in(key, number) and jax.random.split(key)."),
+    (TypeError, "(^|(?:number|slices|integers), not |sequence by )(?:non-int of type )?"
+                "'?DimExpr'?(?: object(?= cannot be interpreted as an integer)|$)",
      lambda exc, found, last: (
         f"{found.re.sub(found[1] + 'a symbolic size', found.string)}. It is known when the program "
         "runs: jnp.arange(n), lax.fori_loop(0, n, ...) and jnp.asarray(n) take it.")),
     (OverflowError, _NARROW, _as_narrow),
-    (OverflowError, re.compile(r"^(?:\w+: )?Python int too large to convert to C "), _as_wide),
-    (Exception, re.compile("^Comparator raised exception while sorting pytree dictionary keys"),
-     _as_unsorted),
-    (TypeError, re.compile(r"^%\w format: .* not \w+Tracer$"), lambda exc, found, last: (
+    (OverflowError, r"^(?:\w+: )?Python int too large to convert to C ", _as_wide),
+    (Exception, "^Comparator raised exception while sorting pytree dictionary keys", _as_unsorted),
+    (TypeError, r"^%\w format: .* not \w+Tracer$", lambda exc, found, last: (
         f"{found.string}: {cures.SHOWN[0].lower()}{cures.SHOWN[1:]}")),
-    ((TypeError, ValueError), re.compile(".*", re.DOTALL), _as_shape),
-    ((TypeError, ValueError), re.compile(
-        r"^(?!.* returned a value ).* is not a valid JAX (?:array )?type\.|"
-        r"^.*(?:masked arrays|__jax_array__\(\)) .*", re.DOTALL), _as_leaf),
-    (TypeError, re.compile("invalid PRNG key data:|unexpected PRNG key type"), _as_no_key),
-    (RuntimeError, re.compile("^Array has been deleted"), _as_deleted),
-    (ConcretizationTypeError, re.compile(r"The size argument of jnp\.(\w+) must"), _as_sized),
-    (ASKED, re.compile(""), cures.as_asked),
-    ((TypeError, ValueError), re.compile(
-        "^(?:Only (?:integer )?scalar arrays can be converted to|The truth value of an array with)"
-        r".*?(?:\.(?= |$)|$)"), cures.as_number),
-    (ValueError, re.compile("^setting an array element with a sequence"), cures.as_buffer),
-    (AttributeError, re.compile("^'tuple' object has no attribute 'step'"), cures.as_buffer),
-    (TypeError, re.compile(r"^expected a sequence of integers or a single integer, got '\w+Tracer"),
-     lambda exc, found, last: f"{found.string}. NumPy makes arrays of known sizes: mark the "
-     "argument it comes from as static (static_argnums or static_argnames of jit)."),
-    (ValueError, re.compile("^assignment destination is read-only$"), lambda exc, found, last:
-     f"{found.string}. What np.asarray gives of an array of JAX is; np.array(x) is a copy."),
-    (TypeError, re.compile(r"^Object of type (?:ArrayImpl|(\w+Tracer)) is not JSON serializable$"),
+    ((TypeError, ValueError), "(?s).*", _as_shape),
+    ((TypeError, ValueError), r"(?s)^(?!.* returned a value ).* is not a valid JAX (?:array )?type"
+     r"\.|^.*(?:masked arrays|__jax_array__\(\)) .*", _as_leaf),
+    (TypeError, "invalid PRNG key data:|unexpected PRNG key type", _as_no_key),
+    (RuntimeError, "^Array has been deleted", _as_deleted),
+    (ConcretizationTypeError, r"The size argument of jnp\.(\w+) must", _as_sized),
+    (ASKED, "", cures.as_asked),
+    ((TypeError, ValueError), "^(?:Only (?:integer )?scalar arrays can be converted to|"
+     r"The truth value of an array with).*?(?:\.(?= |$)|$)", cures.as_number),
+    (ValueError, "^setting an array element with a sequence", cures.as_buffer),
+    (AttributeError, "^'tuple' object has no attribute 'step'", cures.as_buffer),
+    (TypeError, r"^expected a sequence of integers or a single integer, got '\w+Tracer",
+     "NumPy makes arrays of known sizes: mark the argument it comes from as static (static_argnums "
+     "or static_argnames of jit)."),
+    (ValueError, "^assignment destination is read-only$",
+     "What np.asarray gives of an array of JAX is; np.array(x) is a copy."),
+    (TypeError, r"^Object of type (?:ArrayImpl|(\w+Tracer)) is not JSON serializable$",
      lambda exc, found, last: f"{found.string}. " + (
         cures.OF_FILES if found[1] else "Give x.tolist(), of a number its value.")),
-    ((RuntimeError, ValueError), re.compile(
-        r"Attempt to .*donate.* argument (\d+),.* use: (\d+)", re.DOTALL), _as_donated),
-    (AttributeError, re.compile("^'.*' object has no attribute 'size'$"), _as_mesh),
-    (AttributeError, re.compile(r"^property (?:'(\w+)' )?of '(?:ArrayImpl|\w*Tracer)' object has "
-                                "no setter$"),
+    ((RuntimeError, ValueError), r"(?s)Attempt to .*donate.* argument (\d+),.* use: (\d+)",
+     _as_donated),
+    (AttributeError, "^'.*' object has no attribute 'size'$", _as_mesh),
+    (AttributeError,
+     r"^property (?:'(\w+)' )?of '(?:ArrayImpl|\w*Tracer)' object has no setter$",
      lambda exc, found, last: f"{found.string}. Arrays stay as they are: make another one, such as "
      + ("x = jax.device_put(x, sharding)." if found[1] in ("sharding", "device") else
         "x = x.reshape(shape) or x = x.astype(dtype).")),
-    (RuntimeError, re.compile(r"^(INTERNAL: custom_partitioner: )Traceback .*?\n"
-                              r"((?:\w+\.)*\w+: .*?)\n*Suspected Python", re.DOTALL),
+    (RuntimeError, r"(?s)^(INTERNAL: custom_partitioner: )Traceback .*?\n"
+                   r"((?:\w+\.)*\w+: .*?)\n*Suspected Python",
      lambda exc, found, last: f"{found[1]}{found[2]}"),  # by C++, with every frame there is
-    (AttributeError, re.compile(""), misspelt.as_elsewhere),
-    (TypeError, re.compile(r"^unhashable type: '(?:\w+\.)*ArrayImpl'$"), lambda exc, found, last: (
-        f"{found.string}. An array is no key of a dictionary or a cache, nor in a set: give "
-        "x.item() of a number, or tuple(x.tolist()).")),
-    (TypeError, re.compile("^'[\\w.]+' object does not support the .*context manager protocol"),
-     _as_context),
-    (TypeError, re.compile(r"^'(?:\w+\.)*(\w+)' object is not callable$"), _as_called_value),
-    (TypeError, re.compile(r"^(and|or|xor|not) does not accept dtype .*?(?= Compare, as)"),
-     _as_compared),
-    (TypeError, re.compile(r"^Array\(\) takes no arguments$"), lambda exc, found, last:
-     f"{found.string}. Make an array by jnp.asarray(values), or jnp.zeros(shape)."),
-    (TypeError, re.compile(r"^%\w format: .* not (?:\w+\.)*ArrayImpl$"), lambda exc, found, last:
-     f"{found.string}. A format is of one number: %s shows an array."),
-    (TypeError, re.compile(r"Shapes must be 1D .*?(?=, got .*dtype=key<)", re.DOTALL),
+    (AttributeError, "", misspelt.as_elsewhere),
+    (TypeError, r"^unhashable type: '(?:\w+\.)*ArrayImpl'$",
+     "An array is no key of a dictionary or a cache, nor in a set: give x.item() of a number, or "
+     "tuple(x.tolist())."),
+    (TypeError, "^'[\\w.]+' object does not support the .*context manager protocol", _as_context),
+    (TypeError, r"^'(?:\w+\.)*(\w+)' object is not callable$", _as_called_value),
+    (TypeError, "^(and|or|xor|not) does not accept dtype .*?(?= Compare, as)", _as_compared),
+    (TypeError, r"^Array\(\) takes no arguments$",
+     "Make an array by jnp.asarray(values), or jnp.zeros(shape)."),
+    (TypeError, r"^%\w format: .* not (?:\w+\.)*ArrayImpl$",
+     "A format is of one number: %s shows an array."),
+    (TypeError, "(?s)Shapes must be 1D .*?(?=, got .*dtype=key<)",
      lambda exc, found, last: f"{found.string[:found.end()]}, got a key. The key comes first."),
-    ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), re.compile(""),
+    ((TypeError, ValueError, NotImplementedError, NameError, RuntimeError), "",
      misspelt.as_option),
 ]

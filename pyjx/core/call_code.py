@@ -496,9 +496,8 @@ def operands(tb: TracebackType) -> dict[str, Any]:
                 continue
             if ((line, at or 0) >= (first, column or 0) and (end_line, to or 0) <= (last, end or 0)
                     if exact else line == first):
-                loaded: Any = i.argval  # Python 3.13 has instructions of two variables
-                names.update(dict.fromkeys(loaded if isinstance(loaded, tuple) else (loaded,)))
-        found = {name: known[name] for name in names if isinstance(name, str) and name in known}
+                names[i.argval] = None
+        found = {name: known[name] for name in names if name in known}
         if found:
             return found
     return {}
@@ -531,8 +530,7 @@ def _changed_names(code: CodeType, at: int) -> set[str]:
     for i in every:
         if i.offset < max([at, *ends]) and i.opname.startswith(
                 ("STORE_FAST", "STORE_DEREF", "DELETE_FAST")):
-            stored = i.argval  # as above
-            found.update(stored if isinstance(stored, tuple) else (stored,))
+            found.add(i.argval)
     return found
 
 
