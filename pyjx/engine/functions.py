@@ -199,6 +199,11 @@ class FlatFun:
         out = self.out_tree.unflatten(outs)
         return (out, self.aux_tree.unflatten(self.aux)) if self.has_aux else out
 
+    def with_derivative(self, outs: Values, derivative: Any) -> Any:
+        """As `unflatten`, with a derivative behind the output."""
+        aux = (self.aux_tree.unflatten(self.aux),) if self.has_aux else ()
+        return self.out_tree.unflatten(outs), derivative, *aux
+
 
 def with_at(args: Sequence[Any], places: Iterable[int], values: Sequence[Any]) -> list[Any]:
     """The arguments with these values at some places."""

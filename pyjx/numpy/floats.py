@@ -42,7 +42,7 @@ from pyjx.numpy.promotion import (
     promote_inexact,
     spread_all,
 )
-from pyjx.numpy.ufuncs import as_array
+from pyjx.numpy.ufuncs import as_array, is_finite
 from pyjx.numpy.universal import BinaryUfunc, universal, unsupported
 from pyjx.runtime.operations import op_jit
 from pyjx.transforms.custom_jvp import custom_jvp
@@ -116,8 +116,7 @@ def _complex_logaddexp(x: ArrayLike, y: ArrayLike) -> Any:
     x, y = map(beside_constants, spread_all("logaddexp", x, y))
     swap = ops.lt(ops.real(x), ops.real(y))
     top, low = ops.select(swap, y, x), ops.select(swap, x, y)
-    finite = ops.bitwise_and(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
-    same = ops.bitwise_and(ops.eq(x, y), ops.bitwise_not(finite))
+    same = ops.bitwise_and(ops.eq(x, y), ops.bitwise_not(is_finite(x)))
     gap = ops.select(same, filled_like(x, 0), ops.sub(low, top))
     out = ops.add(top, ops.log1p(ops.exp(gap)))
     angle = ops.imag(out)
@@ -591,16 +590,10 @@ def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-5, atol: ArrayLike 
     margin = ops.add(*promote_args("isclose", atol, ops.mul(*promote_args("isclose", rtol, size))))
     x, y, margin = spread_all("isclose", x, y, margin)
     near = ops.le(ops.abs(ops.sub(x, y)), margin)
-    out = ops.bitwise_or(ops.eq(x, y), ops.bitwise_and(_finite(y), near))
+    out = ops.bitwise_or(ops.eq(x, y), ops.bitwise_and(is_finite(y), near))
     if equal_nan:
         out = ops.bitwise_or(out, ops.bitwise_and(ops.ne(x, x), ops.ne(y, y)))
     return convert(out, dtypes.bool_dtype)
-
-
-def _finite(x: ArrayLike) -> Any:
-    if is_complex(x):
-        return ops.bitwise_and(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
-    return ops.is_finite(x)
 
 
 def _all(x: ArrayLike) -> Any:

@@ -23,7 +23,6 @@ from pyjx.core.integers import as_bool, max_dim, min_dim
 from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero, scalar_constant
 from pyjx.core.trace import eager_trace, state
-from pyjx.engine.axes import broadcast_in_dim
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard_methods
 from pyjx.lax.common import broadcast_shapes
@@ -46,6 +45,7 @@ from pyjx.numpy.patterns import (
     offset,
     parse,
     roomy,
+    stretched_along,
     wrapped,
 )
 from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands
@@ -314,16 +314,8 @@ def _update(y: Array, x: ShapedArray, plan: Plan) -> Any:
             f"type={name}[{','.join(map(str, plan.shape))}]. The values that x.at[index] is set "
             f"to, or combined with, must broadcast to x[index], of shape {plan.shape} here.")
     dims = list(range(len(plan.shape) - len(own), len(plan.shape)))
-    y = _along_any(y, plan.shape, dims)
+    y = stretched_along(y, plan.shape, dims)
     return ops.rev(y, plan.reversed_dims) if plan.reversed_dims else y
-
-
-def _along_any(y: ArrayLike, shape: tuple[int, ...], dims: list[int]) -> Any:
-    old = get_aval(y).shape
-    kept = [i for i, d in enumerate(dims) if old[i] == shape[d]]
-    if len(kept) < len(old):
-        y = ops.squeeze(y, [i for i in range(len(old)) if i not in kept])
-    return broadcast_in_dim(y, shape, [dims[i] for i in kept])
 
 
 class _StandsFor:

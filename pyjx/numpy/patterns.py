@@ -502,9 +502,12 @@ def _along(x: ArrayLike, shape: list[int], dims: list[int]) -> Any:
         wide = np.reshape(host, [host.shape[dims.index(d)] if d in dims else 1
                                  for d in range(len(shape))])
         return np.broadcast_to(wide, shape)
+    return x if get_aval(x).shape == tuple(shape) else stretched_along(x, shape, dims)
+
+
+def stretched_along(x: ArrayLike, shape: Sequence[int], dims: Sequence[int]) -> Any:
+    """An array whose axes, stretched where they are of size 1, are those of a shape at `dims`."""
     old = get_aval(x).shape
-    if old == tuple(shape):
-        return x
     kept = [i for i, d in enumerate(dims) if old[i] == shape[d]]
     if len(kept) < len(old):
         x = ops.squeeze(x, [i for i in range(len(old)) if i not in kept])

@@ -657,7 +657,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     return _times(out, 180 / np.pi) if deg else out
 
 
-def _isfinite(x: ArrayLike) -> Any:
+def is_finite(x: ArrayLike) -> Any:
     if is_complex(x):
         return ops.bitwise_and(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
     return ops.is_finite(x) if is_inexact(x) else as_array(filled_like(x, True, bool))
@@ -686,7 +686,7 @@ def _infinity_test(name: str, value: float) -> _Unary:
     return _named(body, name, f"Where x is {value}.", _OF_ARGUMENT + _BOOLEANS, "1.0 -> False")
 
 
-isfinite = _function("isfinite", _isfinite, "Where x is neither infinite nor nan.", "1.0 -> True",
+isfinite = _function("isfinite", is_finite, "Where x is neither infinite nor nan.", "1.0 -> True",
                      of=_BOOLEANS)
 isinf = _function("isinf", _isinf, "Where x is infinite.", "1.0 -> False", of=_BOOLEANS)
 isnan = _function("isnan", lambda x: ops.ne(x, x), "Where x is nan.", "1.0 -> False", of=_BOOLEANS)

@@ -79,6 +79,14 @@ def resolve(impl: Any) -> PRNGImpl:
     raise TypeError(f"unrecognized type {type(impl)} for specifying PRNG implementation.")
 
 
+def _one_of(function: str, impl: Any, dtype: Any) -> PRNGImpl:
+    """The generator that one of two arguments stands for."""
+    if impl is not None and dtype is not None:
+        raise ValueError("Cannot specify both `impl` and `dtype` arguments to jax.random."
+                         f"{function}")
+    return resolve(dtype if impl is None else impl)
+
+
 def key_dtype(impl_spec: Any = None) -> KeyTy:
     """The dtype of the keys of a generator.
 
@@ -263,11 +271,7 @@ def key(seed: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) ->
     >>> jax.random.uniform(subkey, (2,)).shape
     (2,)
     """
-    if dtype is not None:
-        if impl is not None:
-            raise ValueError("Cannot specify both `impl` and `dtype` arguments to jax.random.key")
-        impl = dtype
-    chosen = resolve(impl)
+    chosen = _one_of("key", impl, dtype)
     made = _seeded("key", seed, chosen)
     return made if is_key(made) else random_wrap_p.bind(made, impl=chosen)
 
@@ -312,12 +316,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: DTypeLike | N
     >>> jax.random.wrap_key_data(jax.random.key_data(jax.random.key(1))) == jax.random.key(1)
     Array(True, dtype=bool)
     """
-    if dtype is not None:
-        if impl is not None:
-            raise ValueError("Cannot specify both `impl` and `dtype` arguments to "
-                             "jax.random.wrap_key_data")
-        impl = dtype
-    chosen = resolve(impl)
+    chosen = _one_of("wrap_key_data", impl, dtype)
     check_key_data(chosen, key_bits_array)
     return random_wrap_p.bind(key_bits_array, impl=chosen)
 

@@ -84,18 +84,11 @@ def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
             if state.dynamic is not eager_trace:
                 out = fun(*args, **kwargs)
                 return array_for(out), None, False
-            traced = False
-            for i, x in enumerate(args):
-                if i not in positions and not known(x):
-                    if not is_traced(x):
-                        return fun(*args, **kwargs), None, False
-                    traced = True
-            for key, x in kwargs.items():
-                if key not in names and not known(x):
-                    if not is_traced(x):
-                        return fun(*args, **kwargs), None, False
-                    traced = True
-            if not traced:
+            strange = [x for i, x in enumerate(args) if i not in positions and not known(x)]
+            strange += [x for key, x in kwargs.items() if key not in names and not known(x)]
+            if not all(map(is_traced, strange)):
+                return fun(*args, **kwargs), None, False
+            if not strange:
                 return compiled_miss(*args, **kwargs)
             # An eager derivative or batch: the program's own is compiled once, called as a whole.
             if some_are_short and is_short(args, kwargs):

@@ -98,10 +98,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     with transform_name_stack("jvp"):
         outs, out_tangents = jvp_flat(flat, leaves, flat_tangents, flat.aux)
     derivative = flat.out_tree.unflatten(as_given(out_tangents, given))
-    if has_aux:
-        out, aux = flat.unflatten(outs)
-        return out, derivative, aux
-    return flat.unflatten(outs), derivative
+    return flat.with_derivative(outs, derivative)
 
 
 def _checked(tangent: Any, primal: Any) -> Any:
@@ -245,10 +242,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, in_
     flat = FlatFun(fun, in_tree, has_aux)
     outs, program = linearized(flat, leaves, wanted_inputs(leaves, primals, in_nzs))
     f_jvp = LinearizedFunction(program.pruned(), in_tree, flat.out_tree, leaves)
-    if has_aux:
-        out, aux = flat.unflatten(outs)
-        return out, f_jvp, aux
-    return flat.unflatten(outs), f_jvp
+    return flat.with_derivative(outs, f_jvp)
 
 
 def _check_tangent(x: Any, aval: Any) -> None:

@@ -143,10 +143,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False,
                     [get_aval(x) for x in outs], leaves, fun)
     if saveable_args is not True:
         pull_back.forget(prefix_of_bools("saveable_args", saveable_args, primals))
-    if has_aux:
-        out, aux = flat.unflatten(outs)
-        return out, pull_back, aux
-    return flat.unflatten(outs), pull_back
+    return flat.with_derivative(outs, pull_back)
 
 
 class NotNeeded:

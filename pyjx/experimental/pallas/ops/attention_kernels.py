@@ -438,6 +438,26 @@ def _forward(how: How, given: Inputs, residuals: bool) -> list[Array]:
     return run(q, k, v, ab, *laid)  # type: ignore[no-any-return]
 
 
+def begin_rows(mask_value: float, top_ref: RefLike, total_ref: RefLike, sum_ref: RefLike) -> None:
+    """Let rows of scores have no column yet."""
+    top_ref[...] = jnp.full_like(top_ref, mask_value)
+    total_ref[...] = jnp.zeros_like(total_ref)
+    sum_ref[...] = jnp.zeros_like(sum_ref)
+
+
+def add_to_rows(scores: Array, v: Array, top_ref: RefLike, total_ref: RefLike, sum_ref: RefLike
+                ) -> None:
+    """Add columns to rows of scores: to their maximum, and to the sums, relative to that, of the
+    weights and of the weighted values."""
+    old = top_ref[:, :1]
+    top = jnp.maximum(old, jnp.max(scores, 1, keepdims=True))
+    weights, shrink = jnp.exp(scores - top), jnp.exp(old - top)
+    total = total_ref[:, :1] * shrink + jnp.sum(weights, 1, keepdims=True)
+    sum_ref[...] = sum_ref[...] * shrink + product(weights.astype(v.dtype), v)
+    top_ref[...] = jnp.broadcast_to(top, top_ref.shape)
+    total_ref[...] = jnp.broadcast_to(total, total_ref.shape)
+
+
 def _forward_kernel(how: How, tabled: _Tabled, *refs: Any, top_ref: RefLike, total_ref: RefLike,
                     sum_ref: RefLike) -> None:
     seen, (q_ref, k_ref, v_ref, ab_ref, q_ids_ref, k_ids_ref, mask_ref, o_ref,
@@ -447,20 +467,12 @@ def _forward_kernel(how: How, tabled: _Tabled, *refs: Any, top_ref: RefLike, tot
 
     @when(program_id(3) == 0)
     def _() -> None:
-        top_ref[...] = jnp.full_like(top_ref, how.mask_value)
-        total_ref[...] = jnp.zeros_like(total_ref)
-        sum_ref[...] = jnp.zeros_like(sum_ref)
+        begin_rows(how.mask_value, top_ref, total_ref, sum_ref)
 
     def part(at: slice) -> None:
         scores, _ = _scored(how, product(q_ref[...], k_ref[at, :], BY_ROWS), seen, (
             ab_ref, q_ids_ref, k_ids_ref, mask_ref), slice(None), at, row, column + at.start, 0)
-        old = top_ref[:, :1]
-        top = jnp.maximum(old, jnp.max(scores, 1, keepdims=True))
-        weights, shrink = jnp.exp(scores - top), jnp.exp(old - top)
-        total = total_ref[:, :1] * shrink + jnp.sum(weights, 1, keepdims=True)
-        sum_ref[...] = sum_ref[...] * shrink + product(weights.astype(v_ref.dtype), v_ref[at, :])
-        top_ref[...] = jnp.broadcast_to(top, top_ref.shape)
-        total_ref[...] = jnp.broadcast_to(total, total_ref.shape)
+        add_to_rows(scores, v_ref[at, :], top_ref, total_ref, sum_ref)
 
     @_where_visible(how, seen, row + rows - 1, column)
     def _() -> None:

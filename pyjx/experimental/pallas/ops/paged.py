@@ -30,7 +30,9 @@ from pyjx.experimental.pallas.ops.attention_kernels import (
     BY_ROWS,
     LANES,
     MASK_VALUE,
+    add_to_rows,
     as_float32,
+    begin_rows,
     masked,
     product,
 )
@@ -218,9 +220,7 @@ def _kernel(how: _How, lengths_ref: RefLike, _indices_ref: RefLike, q_ref: RefLi
 
     @when(program_id(2) == 0)
     def _() -> None:
-        top_ref[...] = jnp.full_like(top_ref, how.mask_value)
-        total_ref[...] = jnp.zeros_like(total_ref)
-        sum_ref[...] = jnp.zeros_like(sum_ref)
+        begin_rows(how.mask_value, top_ref, total_ref, sum_ref)
 
     @when(first < length)
     def _() -> None:
@@ -231,13 +231,7 @@ def _kernel(how: _How, lengths_ref: RefLike, _indices_ref: RefLike, q_ref: RefLi
             scores = jnp.tanh(scores / how.soft_cap) * how.soft_cap
         places = first + broadcasted_iota(np.int32, scores.shape, 1)
         scores = masked(scores, places < length, how.mask_value)
-        old = top_ref[:, :1]
-        top = jnp.maximum(old, jnp.max(scores, 1, keepdims=True))
-        weights, shrink = jnp.exp(scores - top), jnp.exp(old - top)
-        total = total_ref[:, :1] * shrink + jnp.sum(weights, 1, keepdims=True)
-        sum_ref[...] = sum_ref[...] * shrink + product(weights, v)
-        top_ref[...] = jnp.broadcast_to(top, top_ref.shape)
-        total_ref[...] = jnp.broadcast_to(total, total_ref.shape)
+        add_to_rows(scores, v, top_ref, total_ref, sum_ref)
 
     @when(program_id(2) == num_programs(2) - 1)
     def _() -> None:
