@@ -176,10 +176,6 @@ def _said(message: str, what: str) -> str:
 # -- arithmetic on pytrees -------------------------------------------------------------------------
 
 
-def _is_scalar(x: Any) -> bool:
-    return isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic)
-
-
 def _dtype(x: Any) -> Any:
     return x.dtype if hasattr(x, "dtype") else get_aval(x).dtype
 
@@ -187,7 +183,8 @@ def _dtype(x: Any) -> Any:
 def _like(x: Any, value: Any) -> Any:
     """A value in the dtype of x; a Python scalar if that is one."""
     array = np.asarray(value).astype(_dtype(x))
-    return array.item() if _is_scalar(x) else array
+    of_python = isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)
+    return array.item() if of_python else array
 
 
 def rand_like(rng: np.random.RandomState, tree: Any) -> Any:

@@ -416,10 +416,11 @@ def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> st
     if len(rest) > 1 and {*map(type, rest)} - {type(UNKNOWN)} == {int}:
         shown = f": {tuple(rest)}" * (UNKNOWN not in rest)
         return f"{found.string}. Give {own[several[0]].name} as one tuple{shown}."
-    if (given or args[1:]) and own[0].name in ("arrays", "tup") and all(
+    first = own[0].name if own else ""  # nothing, where another function had called it
+    if (given or args[1:]) and first in ("arrays", "tup") and all(
             [x is UNKNOWN or hasattr(x, "shape") for x in args]):
         return f"{found.string}. {ARRAYS.format(name)}"
-    if given and own[0].name in ("fun", "f", "pyfunc") and callable(args and args[0]) and (
+    if given and first in ("fun", "f", "pyfunc") and callable(args and args[0]) and (
             not own[1:] or own[1].kind is own[1].KEYWORD_ONLY):
         return f"{found.string}. {own_call(name)}"
     if given and name in ("array", "asarray"):

@@ -774,21 +774,15 @@ def _of_numpy(x: Any) -> ShapedArray:
 _array_dtypes = dtypes.all_dtypes
 
 
-def _of_numpy_scalar(scalar_type: type) -> Callable[[Any], ShapedArray]:
-    dtype = np.dtype(scalar_type)
-    wide = ShapedArray((), dtype)
-    narrow = ShapedArray((), dtypes.narrowed(dtype))
-    return lambda x: wide if configuration.enable_x64.value else narrow
-
-
-def _of_python_scalar(python_type: type) -> Callable[[Any], ShapedArray]:
-    narrow, wide = [ShapedArray((), table[python_type], python_type is not bool)
-                    for table in dtypes.python_dtypes]
-    return lambda x: wide if configuration.enable_x64.value else narrow
+def _of_scalar(narrow: np.dtype[Any], wide: np.dtype[Any], weak: bool
+               ) -> Callable[[Any], ShapedArray]:
+    short, long = ShapedArray((), narrow, weak), ShapedArray((), wide, weak)
+    return lambda x: long if configuration.enable_x64.value else short
 
 
 aval_makers[np.ndarray] = _of_numpy
-for _scalar_type in dtypes.numpy_scalar_types:
-    aval_makers[_scalar_type] = _of_numpy_scalar(_scalar_type)
-for _python_type in (bool, int, float, complex):
-    aval_makers[_python_type] = _of_python_scalar(_python_type)
+for _type in dtypes.numpy_scalar_types:
+    aval_makers[_type] = _of_scalar(dtypes.narrowed(np.dtype(_type)), np.dtype(_type), False)
+for _type in (bool, int, float, complex):
+    _narrow, _wide = [table[_type] for table in dtypes.python_dtypes]
+    aval_makers[_type] = _of_scalar(_narrow, _wide, _type is not bool)

@@ -158,7 +158,7 @@ def call_in(frame: FrameType, at: int) -> Call | None:
     code, known = frame.f_code, frame.f_locals
     fun = function_of(frame) or _class_of(frame)
     name = public_name(fun)
-    if _is_of_commands(frame):
+    if str(frame.f_globals.get("__name__")).startswith(("emit_hlo", "pyjx.cli")):  # a command
         return None
     if name is None:
         of = known.get(code.co_varnames[0]) if code.co_argcount else None
@@ -215,10 +215,6 @@ def is_primitive(name: str) -> bool:
 
 
 _ARRAYS = {"ArrayImpl": "Array", "Tracer": "Array"}  # what users call them
-
-
-def _is_of_commands(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).startswith(("emit_hlo", "pyjx.cli"))
 
 
 def function_of(frame: FrameType) -> Any:

@@ -163,15 +163,10 @@ def picture(shape: Sequence[int], labels: Sequence[Sequence[str]], scale: float,
             line = [("│", "")]
             for label in row:
                 text = label if i == (height - 1) // 2 else ""
-                line += [(_centered(text, width), label), ("│", "")]
+                line += [(f"{text:^{width}}", label), ("│", "")]
             drawn.append(line)
     drawn.append(border("└", "┴", "┘"))
     return drawn
-
-
-def _centered(text: str, width: int) -> str:
-    left = (width - len(text)) // 2
-    return " " * left + text + " " * (width - len(text) - left)
 
 
 def _hue(number: float) -> _Color:

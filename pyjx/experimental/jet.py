@@ -691,10 +691,6 @@ def _gathered(values: Sequence[Any], moving: Flags, order: int) -> list[tuple[An
     return [(next(left), tuple(islice(left, order)) if flag else None) for flag in moving]
 
 
-def _moving(terms: Sequence[Terms | None]) -> Flags:
-    return tuple([t is not None for t in terms])
-
-
 def _inside(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
             params: dict[str, Any]) -> list[tuple[Any, Terms | None]]:
     """What holds programs: of curves it holds those on curves, and terms have the roles of what
@@ -703,7 +699,8 @@ def _inside(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms 
     held = holder.held(params)
     head = held.head
     moving, pushed, wanted = holder.pushed(
-        partial(_jet_jaxpr, order=order), held, params, _moving(terms[head:]))
+        partial(_jet_jaxpr, order=order), held, params,
+        tuple([t is not None for t in terms[head:]]))
 
     def roles(each: Sequence[Any], flags: Flags) -> list[Any]:
         return [role for role, flag in zip(each, flags, strict=True)

@@ -240,12 +240,9 @@ def _cumulative(function: Any) -> Rule:
 
 def _convert(eqn: JaxprEqn, x: Any) -> Any:
     aval = eqn.outvars[0].aval
-    return np.multiply(x, 1.0) if _is_inexact(aval) else _exact(eqn, x)
-
-
-def _exact(eqn: JaxprEqn, x: ArrayLike) -> Any:
-    """Conversions to integers, whose results out of range are XLA's own."""
-    return np.asarray(_as_it_is(eqn, [x])[0])
+    if _is_inexact(aval):
+        return np.multiply(x, 1.0)
+    return np.asarray(_as_it_is(eqn, [x])[0])  # out of range results are XLA's own
 
 
 def _rounded(x: Any, *, rounding_method: Any, **_: Any) -> Any:

@@ -170,10 +170,6 @@ def truncated_normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: 
 # -- variance scaling ------------------------------------------------------------------------------
 
 
-def _axis_tuple(axes: Axes) -> tuple[int, ...]:
-    return (axes,) if isinstance(axes, int) else tuple(entries(axes))
-
-
 def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
           ) -> tuple[float, float]:
     """How many inputs each output has, and how many outputs each input."""
@@ -185,7 +181,7 @@ def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes
     def size(axes: Axes) -> int:
         return math.prod([
             shape[as_axis("variance_scaling", "in_axis, out_axis, batch_axis", i, len(shape))]
-            for i in _axis_tuple(axes)])
+            for i in ((axes,) if isinstance(axes, int) else entries(axes))])
 
     inputs, outputs, batch = size(in_axis), size(out_axis), size(batch_axis)
     receptive = math.prod(shape) / inputs / outputs / batch if inputs and outputs and batch else 0

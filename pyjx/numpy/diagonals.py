@@ -222,10 +222,6 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     return _triangle("triu", m, k, False)
 
 
-def _host_indices(indices: Array) -> tuple[Any, ...]:
-    return tuple([array(i, dtypes.default_int_dtype()) for i in indices])
-
-
 def _symbolic_indices(n: Any, m: Any, k: int, keep_lower: bool) -> tuple[Array, Array]:
     lower = _mask((n, m), k if keep_lower else k - 1, "greater_equal")
     size = n * m - _number_above(n, m, k + 1) if keep_lower else _number_above(n, m, k)
@@ -269,7 +265,8 @@ def _triangle_indices(of_numpy: Any, n: Any, k: Any, m: Any) -> tuple[Array, Arr
     n, k, m = [concrete_or_error(None, x, f"{argument} argument of jnp.{name}")
                for argument, x in (("n", n), ("k", k), ("m", m))]
     as_sizes(name, "shape", (n, n if m is None else m))
-    return _host_indices(of_numpy(n, _as_index(name, operator.index(k)), m))  # type: ignore[return-value]
+    found = of_numpy(n, _as_index(name, operator.index(k)), m)
+    return tuple([array(i, dtypes.default_int_dtype()) for i in found])  # type: ignore[return-value]
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:

@@ -155,13 +155,9 @@ def _digits(left: Array, sizes: Sequence[Any]) -> tuple[Array, ...]:
             left = jnp.floor_divide(left, n)
     # What is left is 0 for places in bounds, and -1 for those that count from the end.
     above = left > 0
-    below = left < (0 if _is_unsigned(left) else -1)
+    below = left < (0 if dtypes.issubdtype(dtype_of(left), np.unsignedinteger) else -1)
     return tuple([as_array(jnp.where(above, last, jnp.where(below, 0, x)))
                   for x, last in reversed(out)])
-
-
-def _is_unsigned(x: ArrayLike) -> bool:
-    return bool(dtypes.issubdtype(dtype_of(x), np.unsignedinteger))
 
 
 # -- bits ------------------------------------------------------------------------------------------

@@ -665,12 +665,6 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
 # -- divisors --------------------------------------------------------------------------------------
 
 
-def _check_integers(name: str, *args: Any) -> None:
-    for x in args:
-        if not is_integer(x):
-            raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
-
-
 def _gcd(x: ArrayLike, y: ArrayLike) -> Any:
     """Euclid's algorithm, elementwise, until all second numbers are 0."""
     def unfinished(pair: tuple[ArrayLike, ArrayLike]) -> Any:
@@ -689,7 +683,8 @@ def _gcd(x: ArrayLike, y: ArrayLike) -> Any:
 
 def _magnitudes(name: str, x1: ArrayLike, x2: ArrayLike) -> list[Any]:
     args = promote_dtypes(*operands(name, x1, x2))
-    _check_integers(name, *args)
+    if not all(map(is_integer, args)):
+        raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
     return [_magnitude(beside_constants(x)) for x in spread_all(name, *args)]
 
 

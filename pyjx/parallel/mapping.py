@@ -262,7 +262,8 @@ class _Mapped(Record):
             return context
         if context.empty:
             return self.mesh
-        if not _is_same_mesh(self.mesh.abstract_mesh, context):
+        own = self.mesh.abstract_mesh
+        if (own.shape_tuple, own.axis_types) != (context.shape_tuple, context.axis_types):
             cure = "Leave `mesh` out to map over that one, or call it outside of set_mesh."
             if context.manual_axes:
                 cure = ("Inside of another shard_map leave `mesh` out, or pass "
@@ -384,10 +385,6 @@ class _Mapped(Record):
                        if aval.shape[d] % math.prod([sizes[a] for a in axes_of((entry,))])]
         if uneven:
             raise_uneven(name_of(self.fun), mesh, leaf_paths(in_tree), uneven)
-
-
-def _is_same_mesh(mesh: AbstractMesh, context: AbstractMesh) -> bool:
-    return mesh.shape_tuple == context.shape_tuple and mesh.axis_types == context.axis_types
 
 
 def _check_closed_over(aval: AbstractValue, names: frozenset[Any]) -> None:

@@ -44,10 +44,6 @@ _TOUCH_INTERVAL = 3600.0  # entries are marked as used at most this often
 _KEEP_FRACTION = 0.8  # of the bound, when entries are evicted
 
 
-def _debug(message: str, *args: Any) -> None:
-    logs.log(__name__, logs.DEBUG, message % args)
-
-
 class CacheVerificationError(RuntimeError):
     """A program on disk is not what compiling it anew gives."""
 
@@ -57,7 +53,7 @@ def _failed(error: Exception, message: str) -> None:
     `jax_raise_persistent_cache_errors` wants the error."""
     if config.raise_persistent_cache_errors.value:
         raise error
-    _debug("%s: %s", message, error)
+    logs.log(__name__, logs.DEBUG, f"{message}: {error}")
 
 
 # ---- where --------------------------------------------------------------------------------

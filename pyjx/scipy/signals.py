@@ -88,11 +88,6 @@ def _flipped(in2: ArrayLike) -> Array:
     return jnp.conj(jnp.flip(in2))
 
 
-def _check_method(method: str) -> None:
-    if method not in ("auto", "direct", "fft"):
-        raise ValueError(f"Got method='{method}'; expected 'auto', 'fft', or 'direct'.")
-
-
 @numpy_function(static_argnames=("mode", "method", "precision"))
 def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto",
              precision: PrecisionLike = None) -> Array:
@@ -116,7 +111,8 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     >>> jax.scipy.signal.convolve(x, x).tolist()
     [1.0, 4.0, 4.0]
     """
-    _check_method(method)
+    if method not in ("auto", "direct", "fft"):
+        raise ValueError(f"Got method='{method}'; expected 'auto', 'fft', or 'direct'.")
     if method == "fft":
         return fftconvolve(in1, in2, mode)
     return _direct("convolve", in1, in2, mode, precision)

@@ -25,6 +25,7 @@ from pyjx.core import advice, frames
 from pyjx.core.value_texts import shortened
 from pyjx.experimental import checkify
 from pyjx.scipy import special as scipy_special
+from pyjx.test_util import check_vjp
 from tests.test_guards import ROOT, public_callables
 
 X = jnp.ones((2, 3))
@@ -81,6 +82,12 @@ def test_a_keyword_that_is_not_known_is_told_the_nearest(call, given, meant):
         call()
     assert str(caught.value).endswith(
         f"got an unexpected keyword argument {given!r}. Did you mean {meant!r}?")
+
+
+def test_arguments_that_another_function_has_passed_on_are_no_ones_of_the_call():
+    with pytest.raises(TypeError, match="takes 1 positional argument but 7 were given\n") as error:
+        check_vjp(jnp.sin, functools.partial(jax.vjp, jnp.sin), jnp.ones(7))
+    advice.complete(error.value)
 
 
 def test_where_none_is_near_the_arguments_are_listed():

@@ -178,7 +178,8 @@ def program_for(options: Options, specs: Sequence[str] | None = None) -> Program
         function, name = _function(options)
         call = call_for(function, name, options.specs if specs is None else specs, options.static,
                         options.transforms)
-        _tell_of_narrowing(options, call)
+        if changed := narrowed(tree_leaves((call.args, call.kwargs))):
+            say(f"note: {changed} here, as 64-bit types are off; --x64 has them.", options.quiet)
         mesh = mesh_of(options)
         where = mesh[1] if mesh else _platform(options.platform)
         return _traced(options, call, name, where, mesh[0] if mesh else None)
@@ -234,12 +235,6 @@ def _function(options: Options) -> tuple[Any, str]:
         hint = f"; name a method of it, such as {methods[-1]}" if methods else ""
         raise CommandError(f"{name!r} is a class, not a function{hint}.")
     return function, name
-
-
-def _tell_of_narrowing(options: Options, call: Call) -> None:
-    changed = narrowed(tree_leaves((call.args, call.kwargs)))
-    if changed:
-        say(f"note: {changed} here, as 64-bit types are off; --x64 has them.", options.quiet)
 
 
 def _traced(options: Options, call: Call, name: str, where: Platform, mesh: Any) -> TracedProgram:
