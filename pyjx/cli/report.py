@@ -24,8 +24,9 @@ from pyjx.core.frames import shown_path
 from pyjx.core.records import Record
 from pyjx.core.value_texts import size_text
 from pyjx.runtime import cache, explain, ledger
+from pyjx.runtime.costs import FREE
 from pyjx.viewer import ranking
-from pyjx.viewer.jaxprs import FREE, jaxpr_listing
+from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import Places
 
 _ROWS = 20

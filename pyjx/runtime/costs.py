@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyjx.core.arithmetic import Amounts, Runs, elementwise
+from pyjx.core.arithmetic import Amounts, Runs, elementwise, touched
 from pyjx.core.avals import nbytes
 from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.frames import user_line
@@ -168,8 +168,19 @@ def _operation(eqn: JaxprEqn, line: str = "?") -> Counted:
     if found is not None:
         raise TypeError(f"cost: the sizes of {found.str_short()} in {eqn.primitive.name} are "
                         "not known. Trace the function with numbers in their place.")
-    moved = float(sum([nbytes(v.aval) for v in (*eqn.invars, *eqn.outvars)]))
-    return arithmetic(eqn).as_one(eqn.primitive.name, line, moved)
+    return arithmetic(eqn).as_one(eqn.primitive.name, line, moved(eqn))
+
+
+FREE = frozenset(("optimization_barrier", "pvary", "stop_gradient"))  # their results are operands
+
+
+def moved(eqn: JaxprEqn) -> float:
+    """The bytes that one run of an equation reads and writes by itself."""
+    if eqn.primitive.name in FREE:
+        return 0.0
+    reads, writes = touched(eqn.primitive.name, [float(nbytes(v.aval)) for v in eqn.invars],
+                            float(sum([nbytes(v.aval) for v in eqn.outvars])))
+    return sum(reads) + writes
 
 
 def cost_of(eqn: JaxprEqn) -> Cost:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pyjx.core.arithmetic import touched
 from pyjx.core.records import Record
 from pyjx.viewer.listing import (
     CLOSING,
@@ -19,13 +20,15 @@ from pyjx.viewer.listing import (
     Listing,
     Places,
 )
-from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, hlo_arrays
+from pyjx.viewer.quantities import Arrays, arithmetic, bytes_of, combinations, hlo_arrays
 
 FREE = frozenset((
     "add-dependency", "after-all", "bitcast", "constant", "get-tuple-element", "opt-barrier",
     "parameter", "partition-id", "replica-id", "tuple"))
-_VIEWS = frozenset(("bitcast", "copy-done", "get-tuple-element", "opt-barrier",
-                    "optimization-barrier", "tuple", "while"))
+_VIEWS = frozenset(("bitcast", "get-tuple-element", "opt-barrier", "optimization-barrier", "tuple",
+                    "while"))
+_PUTS = frozenset(("dynamic-update-slice", "scatter"))
+_ENDINGS = ("-done", "-update")  # of what was started, whose results they are
 _BODIES = {"fusion": Bodies(FUSED), "call": ONCE, "conditional": ONCE, "async-start": ONCE}
 
 _HEAD = re.compile(r"^(ENTRY )?%?([\w.\-]+) (\(.*\) -> .* )?\{$")
@@ -39,6 +42,7 @@ _CALLED = re.compile(r"(?:calls|to_apply|select|scatter|body|condition|true_comp
 _FIELD = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 _INDEX = re.compile(r"\), index=(\d+)")
+_PARAMETER = re.compile(r"parameter\((\d+)\)")
 _COMMENT = re.compile(r"/\*index=\d+\*/")
 _MANY = 8  # parameters that stand below a line of their own, which folds
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
@@ -114,30 +118,27 @@ class _Writer:
     def _instruction(self, i: Instruction, depth: int, rows: dict[str, int]) -> None:
         listing = self.listing
         operands = [rows[o] for o in i.operands if o in rows]
-        results = hlo_arrays(i.type)
-        shapes = [s for o in operands for s, _ in hlo_arrays(listing.shape[o])]
+        arrays = tuple([a for o in operands for a in hlo_arrays(listing.shape[o])])
+        shapes = [s for s, _ in arrays]
+        results = _made(i, arrays)
         size = bytes_of(results)
-        moved = 0 if i.opcode in FREE or i.opcode.endswith("-done") \
-            else size + sum([listing.size[o] for o in operands])
-        if i.opcode == "copy-start":  # of the copy, what is copied, and a word of state
-            moved = 2 * bytes_of(results[:1])
+        moved = 0.0
+        if i.opcode not in FREE and not i.opcode.endswith(_ENDINGS):
+            reads, writes = self._touched(i, [listing.size[o] for o in operands], size)
+            moved = sum(reads) + writes
         cost = i.opcode, i.text, shapes, [s for s, _ in results]
         row = rows[i.name] = listing.add(
             i.text, depth, operation=i.opcode, shape=i.type, name=i.op_name, place=i.place,
             size=size, traffic=moved, operands=operands, flops=arithmetic(*cost))
         if combined := combinations(*cost):
             listing.bodies[row] = combined
-        if i.opcode in _VIEWS or self._calls_loop(i):
+        if i.opcode in _VIEWS or i.opcode.endswith(_ENDINGS) or self._calls_loop(i):
             listing.views.add(row)
             index = _INDEX.search(i.text) if i.opcode == "get-tuple-element" else None
             if index:
                 listing.picks[row] = int(index[1])
-        if i.opcode == "copy-done":
-            listing.picks[row] = 0
         if i.type.startswith("("):
             listing.elements[row] = [bytes_of((array,)) for array in results]
-            if i.opcode == "copy-start":
-                listing.elements[row] = [bytes_of(results[:1])]
         if i.called:
             trips = TRIPS.search(i.text)
             if i.opcode == "conditional":
@@ -154,6 +155,34 @@ class _Writer:
                     listing.add(f"%{name} {c.signature}{{", depth + 1, NOTE)
                 self._body(c, depth + 1 + (len(i.called) > 1))
 
+    def _touched(self, i: Instruction, operands: Sequence[float], results: float
+                 ) -> tuple[list[float], float]:
+        """The bytes that an instruction reads of each operand, and those that it writes. A fusion
+        reads of an operand what those inside need of it, and writes what they put there in place.
+        """
+        c = self._computations.get(i.called[0]) if i.opcode == "fusion" and i.called else None
+        if c is None or not c.body:
+            return touched(i.opcode, operands, results)
+        size = {x.name: float(bytes_of(hlo_arrays(x.type))) for x in c.body}
+        moves = {x.name: self._touched(x, [size.get(o, 0.0) for o in x.operands], size[x.name])
+                 for x in c.body}
+        made = {name: _in_place(c, name) for name in _results(c)}
+        puts = {x.name for found in made.values() if found for x in found[1:]}
+        wanted = {c.body[-1].name: 1.0}  # which part of each value
+        given = [0.0] * len(operands)
+        for x in reversed(c.body):
+            part, reads = wanted.get(x.name, 0.0), moves[x.name][0]
+            number = _PARAMETER.search(x.text) if x.opcode == "parameter" else None
+            if number and int(number[1]) < len(operands):
+                given[int(number[1])] = part * operands[int(number[1])]
+            if x.opcode in _PUTS and x.name not in puts:  # into a copy of it
+                reads = [size.get(x.operands[0], 0.0), *reads[1:]]
+            for o, n in zip(x.operands, reads, strict=True):
+                if size.get(o):
+                    wanted[o] = min(1.0, wanted.get(o, 0.0) + part * n / size[o])
+        return given, sum([sum([moves[x.name][1] for x in found[1:]]) if found else size[name]
+                           for name, found in made.items()])
+
     def _calls_loop(self, i: Instruction) -> bool:
         """Whether an instruction calls a computation that is a loop, which writes in place."""
         called = self._computations.get(i.called[0]) if i.opcode == "call" and i.called else None
@@ -162,6 +191,34 @@ class _Writer:
     def link_calls(self) -> None:
         for row, names in self._calls.items():
             self.listing.calls[row] = [self._heads[n] for n in names]
+
+
+def _made(i: Instruction, operands: Arrays) -> Arrays:
+    """The arrays that an instruction makes: what starts a move has its operands beside them, unless
+    these are as many, and words of state."""
+    made = list(hlo_arrays(i.type))
+    if i.opcode.endswith("-start") and len(made) > len(operands):
+        for array in operands:
+            if array in made:
+                made.remove(array)
+        made = [array for array in made if array[0]] or made
+    return tuple(made)
+
+
+def _results(c: Computation) -> Sequence[str]:
+    """The values that a computation gives."""
+    return c.body[-1].operands if c.body[-1].opcode == "tuple" else [c.body[-1].name]
+
+
+def _in_place(c: Computation, name: str) -> list[Instruction]:
+    """A parameter, and what puts parts into it to make a value; none if that is made otherwise."""
+    inner = {x.name: x for x in c.body}
+    x, found = inner.get(name), list[Instruction]()
+    while x is not None and x.opcode in ("bitcast", *_PUTS):
+        if x.opcode != "bitcast":
+            found.append(x)
+        x = inner.get(x.operands[0])
+    return [x, *found] if found and x is not None and x.opcode == "parameter" else []
 
 
 def computations(text: str, places: Places) -> dict[str, Computation]:

@@ -26,7 +26,7 @@ from pyjx.core.value_texts import shortened
 from pyjx.engine.decompose import decompose
 from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
-from pyjx.runtime.costs import arithmetic, unsized
+from pyjx.runtime.costs import arithmetic, moved, unsized
 from pyjx.viewer.listing import (
     APPLIED,
     CLOSING,
@@ -44,7 +44,6 @@ from pyjx.viewer.listing import (
 
 # -- listings --------------------------------------------------------------------------------------
 
-FREE = frozenset(("optimization_barrier", "pvary", "stop_gradient"))
 _VIEWS = frozenset(("optimization_barrier", "pvary", "reshape", "squeeze", "stop_gradient"))
 _SPACE = re.compile(r"\s*\n\s*")
 _SCOPES = {"scan": "while/body", "body_jaxpr": "while/body", "cond_jaxpr": "while/cond"}
@@ -141,12 +140,11 @@ class _Writer(Printer):
         kind = eqn.primitive.name
         listing.scopes.update([x for x in info.name_stack.stack if type(x) is NamedScope])
         label = kind if eqn.primitive.label is None else eqn.primitive.label(eqn.params)
-        size = sum([nbytes(v.aval) for v in eqn.outvars])
-        moved = 0.0 if kind in FREE else size + sum([nbytes(v.aval) for v in eqn.invars])
         row = listing.add(
             _SPACE.sub(" ", self.eqn(eqn, 0, used)), depth, operation=kind,
             shape=" ".join([v.aval.str_short(short_dtypes=True) for v in eqn.outvars]),
-            name=scope.inside(eqn, label).name, size=int(size), traffic=moved,
+            name=scope.inside(eqn, label).name, traffic=moved(eqn),
+            size=int(sum([nbytes(v.aval) for v in eqn.outvars])),
             place=self._places.of(info.traceback or scope.traceback),
             operands=list(dict.fromkeys(
                 [rows[v] for v in eqn.invars if isinstance(v, Var) and v in rows])))

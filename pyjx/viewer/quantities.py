@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from pyjx.core.arithmetic import products
+from pyjx.core.arithmetic import plain, products
 from pyjx.core.records import Record
 from pyjx.viewer.listing import APPLIED, HEAD, NOTE, OPERATION, Bodies, Listing
 
@@ -37,8 +37,12 @@ def _bits(element: str) -> int:
     return int(digits[0]) * (2 if element.startswith("complex") else 1)
 
 
+Shape = tuple[int, ...]
+Arrays = tuple[tuple[Shape, int], ...]  # shapes, and bits of an element
+
+
 @lru_cache(4096)
-def hlo_arrays(text: str) -> tuple[tuple[tuple[int, ...], int], ...]:
+def hlo_arrays(text: str) -> Arrays:
     """Shape and bits of an element of each array in a type of HLO.
 
     >>> hlo_arrays("(f32[8,64]{1,0}, s32[])")
@@ -49,7 +53,7 @@ def hlo_arrays(text: str) -> tuple[tuple[tuple[int, ...], int], ...]:
 
 
 @lru_cache(4096)
-def tensors(text: str) -> tuple[tuple[tuple[int, ...], int], ...]:
+def tensors(text: str) -> Arrays:
     """Shape and bits of an element of each tensor in types of StableHLO; 1 for a size not known.
 
     >>> tensors("tensor<?x8xcomplex<f32>>, tensor<i1>")
@@ -59,7 +63,7 @@ def tensors(text: str) -> tuple[tuple[tuple[int, ...], int], ...]:
                    _bits(element)) for dims, element in _TENSOR.findall(text)])
 
 
-def bytes_of(arrays: tuple[tuple[tuple[int, ...], int], ...]) -> int:
+def bytes_of(arrays: Arrays) -> int:
     """Bytes of some arrays.
 
     >>> bytes_of(hlo_arrays("f32[8,64]{1,0}")), bytes_of(hlo_arrays("s4[3]"))
@@ -68,7 +72,6 @@ def bytes_of(arrays: tuple[tuple[tuple[int, ...], int], ...]) -> int:
     return sum([(math.prod(shape) * bits + 7) // 8 for shape, bits in arrays])
 
 
-_WORD = re.compile(r"[-_]")
 # What does an operation an element. `convert` and `select` only move.
 _ELEMENTWISE = (
     "abs add and atan2 cbrt ceil clamp compare complex cosine count_leading_zeros divide erf "
@@ -87,8 +90,6 @@ _LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)|"
 _COMBINING = frozenset(("reduce", "reduce_window", "select_and_scatter", "scatter", "all_reduce",
                         "reduce_scatter"))
 
-Shape = tuple[int, ...]
-
 
 def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Sequence[Shape]
                ) -> float:
@@ -99,7 +100,7 @@ def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Se
     >>> arithmetic("stablehlo.add", "", [(3, 4), (3, 4)], [(3, 4)])
     12.0
     """
-    name = _WORD.sub("_", operation.rpartition(".")[2])
+    name = plain(operation)
     out = float(sum(map(math.prod, results)))
     if name in _ELEMENTWISE_NAMES:
         return out
@@ -127,7 +128,7 @@ def combinations(operation: str, text: str, operands: Sequence[Shape], results: 
     >>> combinations("stablehlo.reduce", "", [(3, 4), ()], [(3,)]).times
     (9.0,)
     """
-    name = _WORD.sub("_", operation.rpartition(".")[2]).removesuffix("_start")
+    name = plain(operation)
     if name not in _COMBINING or not operands or not results:
         return None
     sizes, out = [float(math.prod(shape)) for shape in operands], float(math.prod(results[0]))

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from pyjx.core.arithmetic import plain
 from pyjx.core.records import Record
 from pyjx.viewer.listing import (
     APPLIED,
@@ -182,8 +183,7 @@ def crosses(operation: str) -> bool:
     >>> [crosses(o) for o in ("all-reduce-start", "stablehlo.all_gather", "psum", "reduce")]
     [True, True, True, False]
     """
-    plain = operation.removeprefix("stablehlo.").replace("-", "_").removesuffix("_start")
-    return plain in _CROSSING
+    return plain(operation) in _CROSSING
 
 
 def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -> list[float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pyjx.core.arithmetic import touched
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, ONCE, UNCOUNTED, UNKNOWN, Listing, Places
 from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
 
@@ -171,7 +172,9 @@ class _Writer:
         if operation not in FREE:
             if " -> " not in types and operands:  # operands that are alike are written once
                 operands += operands[-1:] * (len(_VALUE.findall(text)) - len(operands))
-            listing.traffic[row] = float(listing.size[row] + bytes_of(operands))
+            reads, writes = touched(operation, [bytes_of((a,)) for a in operands],
+                                    listing.size[row])
+            listing.traffic[row] = float(sum(reads) + writes)
 
     def _close(self, text: str, name: str, place: int) -> None:
         row = self._open[-1] if self._open else UNKNOWN

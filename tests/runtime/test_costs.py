@@ -285,3 +285,14 @@ def test_sizes_must_be_known(fun):
     shape = jax.ShapeDtypeStruct(export.symbolic_shape("b, 4"), "float32")
     with pytest.raises(TypeError, match=r"cost: the sizes of float32\[b,4\] in \w+ are not known"):
         jax.jit(fun).trace(shape).cost()
+
+
+def test_what_says_where_values_lie_computes_nothing():
+    mesh = jax.make_mesh((1,), ("d",), axis_types=(AxisType.Auto,))
+    place = jax.sharding.NamedSharding(mesh, P("d"))
+    found = cost(lambda x: lax.with_sharding_constraint(x, place), LINE)
+    assert [c.name for c in found.by_operation] == ["sharding_constraint"]
+    assert found.total.flops == 0
+    explicit = jax.make_mesh((1,), ("d",), axis_types=(AxisType.Explicit,))
+    with jax.set_mesh(explicit):
+        assert rows(lambda x: jax.reshard(x, P("d")), LINE)["reshard"].flops == 0

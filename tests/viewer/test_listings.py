@@ -391,3 +391,140 @@ def test_cost_of_convolutions(options):
     assert wanted == 2 * ones.sum()  # as each product is 1
     assert stablehlo_listing(lowered.as_text(), Places()).flops[0] == wanted
     assert hlo_listing(lowered.as_text("hlo"), Places(), "HLO").flops[0] == wanted
+
+
+ROWS = jax.ShapeDtypeStruct((1000, 64), np.float32)
+PART = jax.ShapeDtypeStruct((3, 64), np.float32)
+AT = jax.ShapeDtypeStruct((3, 1), np.int32)
+FROM = lax.GatherDimensionNumbers((1,), (0,), (0,))
+INTO = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+SAFE = "promise_in_bounds"
+
+
+@pytest.mark.parametrize(("f", "args", "moved"), [
+    (lambda x: lax.slice(x, (3, 0), (6, 64)), (ROWS,), 2 * 768),
+    (lambda x, i: lax.dynamic_slice_p.bind(x, i, i, slice_sizes=(3, 64)),
+     (ROWS, np.int32(0)), 2 * 768 + 8),
+    (lambda x, u, i: lax.dynamic_update_slice_p.bind(x, u, i, i),
+     (ROWS, PART, np.int32(0)), 2 * 768 + 8),
+    (lambda x, i: lax.gather(x, i, FROM, (1, 64), mode=SAFE), (ROWS, AT), 2 * 768 + 12),
+    (lambda x, i, u: lax.scatter(x, i, u, INTO, mode=SAFE), (ROWS, AT, PART), 3 * 768 + 12),
+    (lambda x, i, u: lax.scatter_add(x, i, u, INTO, mode=SAFE), (ROWS, AT, PART), 3 * 768 + 12)])
+def test_what_touches_a_part_of_a_buffer_moves_that_part(f, args, moved):
+    """In all forms, and as XLA counts it."""
+    traced = jax.jit(f).trace(*args)
+    lowered = traced.lower()
+    cost = traced.cost()
+    listings = [jaxpr_listing(traced.jaxpr, Places()),
+                stablehlo_listing(lowered.as_text(), Places()),
+                hlo_listing(lowered.as_text("hlo"), Places(), "HLO")]
+    found = [cost.total.bytes, *[listing.traffic[0] for listing in listings]]
+    assert found == pytest.approx([moved] * 4, abs=4)  # an index that is read twice is written once
+    assert cost.xla()["bytes"] == pytest.approx(moved, abs=4)
+
+
+def test_what_is_its_operand_moves_nothing():
+    traced = jax.jit(lambda x: lax.stop_gradient(x) * 2).trace(ROWS)
+    rows = {c.name: c.bytes for c in traced.cost().by_operation}
+    assert rows["stop_gradient"] == 0 and rows["mul"] == 4 + 2 * 256_000
+    assert jaxpr_listing(traced.jaxpr, Places()).traffic[0] == sum(rows.values())
+
+
+FUSIONS = """HloModule m, is_scheduled=true
+
+%taken (p: f32[1000,64], i: s32[]) -> f32[64] {
+  %p = f32[1000,64]{1,0} parameter(0)
+  %i = s32[] parameter(1)
+  %s = f32[1,64]{1,0} dynamic-slice(%p, %i, %i), dynamic_slice_sizes={1,64}
+  ROOT %b = f32[64]{0} bitcast(%s)
+}
+
+%put (p: f32[1000,64], u: f32[64], i: s32[]) -> f32[1000,64] {
+  %u = f32[64]{0} parameter(1)
+  %p = f32[1000,64]{1,0} parameter(0)
+  %i = s32[] parameter(2)
+  %s = f32[1,64]{1,0} dynamic-slice(%p, %i, %i), dynamic_slice_sizes={1,64}
+  %b = f32[1,64]{1,0} bitcast(%u)
+  %a = f32[1,64]{1,0} add(%s, %b)
+  ROOT %d = f32[1000,64]{1,0} dynamic-update-slice(%p, %a, %i, %i)
+}
+
+%two (p: f32[1000,64], u: f32[1,64], i: s32[]) -> (f32[1000,64], f32[1,64]) {
+  %p = f32[1000,64]{1,0} parameter(0)
+  %u = f32[1,64]{1,0} parameter(1)
+  %i = s32[] parameter(2)
+  %d = f32[1000,64]{1,0} dynamic-update-slice(%p, %u, %i, %i)
+  %n = f32[1,64]{1,0} negate(%u)
+  ROOT %t = (f32[1000,64]{1,0}, f32[1,64]{1,0}) tuple(%d, %n)
+}
+
+%new (z: f32[], u: f32[1,64], i: s32[]) -> f32[1000,64] {
+  %z = f32[] parameter(0)
+  %w = f32[1000,64]{1,0} broadcast(%z), dimensions={}
+  %u = f32[1,64]{1,0} parameter(1)
+  %i = s32[] parameter(2)
+  ROOT %d = f32[1000,64]{1,0} dynamic-update-slice(%w, %u, %i, %i)
+}
+
+%read (p: f32[1000,64], u: f32[1,64], i: s32[]) -> f32[1000,64] {
+  %p = f32[1000,64]{1,0} parameter(0)
+  %u = f32[1,64]{1,0} parameter(1)
+  %i = s32[] parameter(2)
+  %d = f32[1000,64]{1,0} dynamic-update-slice(%p, %u, %i, %i)
+  ROOT %n = f32[1000,64]{1,0} negate(%d)
+}
+
+ENTRY %main (p: f32[1000,64], v: f32[1,64], z: f32[], i: s32[]) -> f32[1000,64] {
+  %p = f32[1000,64]{1,0} parameter(0)
+  %v = f32[1,64]{1,0} parameter(1)
+  %z = f32[] parameter(2)
+  %i = s32[] parameter(3)
+  %f1 = f32[64]{0} fusion(%p, %i), kind=kLoop, calls=%taken
+  %f2 = f32[1000,64]{1,0} fusion(%p, %f1, %i), kind=kLoop, calls=%put
+  %f3 = (f32[1000,64]{1,0}, f32[1,64]{1,0}) fusion(%f2, %v, %i), kind=kLoop, calls=%two
+  %f4 = f32[1000,64]{1,0} fusion(%z, %v, %i), kind=kLoop, calls=%new
+  ROOT %f5 = f32[1000,64]{1,0} fusion(%f4, %v, %i), kind=kLoop, calls=%read
+}
+"""
+
+
+def test_fusions_move_what_those_inside_touch():
+    listing = hlo_listing(FUSIONS, Places(), "HLO")
+    row = 256  # bytes; a table has a thousand
+    assert [t for t, name in zip(listing.traffic, listing.operation, strict=True)
+            if name == "fusion"] == [
+        2 * row + 4, 3 * row + 4, 3 * row + 4,
+        4 + 1001 * row + 4, 2001 * row + 4]  # into a table made there, and what reads all of it
+
+
+def test_what_starts_a_move_makes_its_results_alone():
+    listing = hlo_listing("""HloModule m, is_scheduled=true
+
+%sum (x: f32[], y: f32[]) -> f32[] {
+  %x = f32[] parameter(0)
+  %y = f32[] parameter(1)
+  ROOT %z = f32[] add(%x, %y)
+}
+
+ENTRY %main (a: f32[784,512]) -> f32[200,512] {
+  %a = f32[784,512]{1,0} parameter(0)
+  %s = (f32[784,512]{1,0}, f32[200,512]{1,0:S(1)}, s32[]{:S(2)}) slice-start(%a), \
+slice={[0:200], [0:512]}
+  %t = f32[200,512]{1,0:S(1)} slice-done(%s)
+  %c = (f32[200,512]{1,0}, f32[200,512]{1,0:S(1)}, u32[]{:S(2)}) copy-start(%t)
+  %d = f32[200,512]{1,0} copy-done(%c)
+  %g = (f32[200,512]{1,0}, f32[400,512]{1,0}) all-gather-start(%d), dimensions={0}
+  %h = f32[400,512]{1,0} all-gather-done(%g)
+  %r = f32[200,512]{1,0} all-reduce-start(%d), to_apply=%sum
+  ROOT %e = f32[200,512]{1,0} all-reduce-done(%r)
+}
+""", Places(), "HLO")
+    part = 4 * 200 * 512
+    found = {name: (listing.size[row], listing.traffic[row])
+             for row, name in enumerate(listing.operation) if name.endswith(("-start", "-done"))}
+    assert found == {
+        "slice-start": (part, 2 * part), "copy-start": (part, 2 * part),
+        "all-gather-start": (2 * part, 3 * part), "all-reduce-start": (part, 2 * part),
+        "slice-done": (part, 0), "copy-done": (part, 0), "all-gather-done": (2 * part, 0),
+        "all-reduce-done": (part, 0)}
+    assert memory(listing, FREE).peak == 4 * 784 * 512 + 3 * part  # d beside h

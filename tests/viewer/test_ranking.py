@@ -326,3 +326,21 @@ def test_passes_show_what_they_changed():
     assert "sin" in removed and not any(line.startswith("+") for line in dead["lines"])
     # Variables keep their names, so that what did not change is the same text.
     assert any("custom_jvp_call" in line for line in found["decompose"]["lines"] if line[0] == "-")
+
+
+def stack(c, ws):
+    def step(c, w):
+        c = jnp.tanh(c @ w)
+        return c, c
+
+    return jax.lax.scan(step, c, ws)
+
+
+def test_a_loop_moves_the_part_of_what_is_stacked_that_each_iteration_touches():
+    shapes = [jax.ShapeDtypeStruct(s, np.float32) for s in ((64, 64), (1000, 64, 64))]
+    document = forms(stack, *shapes)[-1]
+    found = {row[1]: row[2] for row in document["costs"]["time"]["lines"]}
+    # a slice and an update of a matrix, 2 of its bytes each, beside a product, 3.2, and `tanh`, 2;
+    # and the table that is filled with zeros before, 1
+    assert found[line_of(stack, 2)] == pytest.approx(5.2 / 10.2, abs=0.01)
+    assert document["forms"][-1]["traffic"][0] == pytest.approx(10_000 * 4 * 64 * 64, rel=0.01)
