@@ -89,16 +89,15 @@ class Block:
         self.lines.append(self._indent + text)
 
     @contextmanager
-    def region(self, scope: Scope | None = None) -> Iterator[None]:
+    def region(self) -> Iterator[None]:
         """Write the lines of a nested region; constants made there stay there."""
-        saved = self._indent, self._constants, self.scope
+        saved = self._indent, self._constants
         self._indent += "  "
         self._constants = {}
-        self.scope = scope or self.scope
         try:
             yield
         finally:
-            self._indent, self._constants, self.scope = saved
+            self._indent, self._constants = saved
 
     @contextmanager
     def isolated(self, names: Sequence[str], params: Sequence[Any]) -> Iterator[None]:

@@ -30,7 +30,7 @@ def _jit(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     function = debug.func_name.rpartition(".")[2], debug.func_filename
     inline = eqn.params["inline"]
     if inline is Inline.JAX_LATE:  # one with constants: the others are in place already
-        return write_in_place(b, closed, operands)
+        return write_in_place(b, closed, operands, eqn, f"jit({name})")
     attributes = _XLA_INLINES.get(inline, "") if inline else ""
     return call_closed(b, closed, name, operands, scope=Scope("", function), attributes=attributes)
 
@@ -75,7 +75,7 @@ _FRONTEND = "mhlo.frontend_attributes = {"
 @rule("xla_metadata_operation")
 def _xla_metadata_operation(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     closed, first = eqn.params["jaxpr"], len(b.marks)
-    outs = write_in_place(b, closed, operands)
+    outs = write_in_place(b, closed, operands, eqn)
     own = set(map(id, closed.eqns))
     for start, stop, inner, _ in b.marks[first:]:
         if id(inner) in own and stop > start:  # the last line gives the result
@@ -115,20 +115,23 @@ def _with_attribute(line: str, said: str) -> str:
 
 @rule("xla_metadata_call")
 def _xla_metadata_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    return call_closed(b, eqn.params["jaxpr"], "xla_metadata_call", operands, scope=b.scope,
+    return call_closed(b, eqn.params["jaxpr"], "xla_metadata_call", operands,
+                       scope=b.scope.inside(eqn, ""),
                        attributes=_frontend(eqn.params["xla_metadata"]))
 
 
 @rule("fused_call")
 def _fused_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    outs = call_closed(b, eqn.params["jaxpr"], "fused_call", operands, scope=b.scope,
+    outs = call_closed(b, eqn.params["jaxpr"], "fused_call", operands,
+                       scope=b.scope.inside(eqn, ""),
                        attributes=_frontend([("MUST_FUSE", "fused_call")]))
     return _in_memories(b, outs, eqn, eqn.params["out_spaces"])
 
 
 @rule("compute_on")
 def _compute_on(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    outs = call_closed(b, eqn.params["jaxpr"], "compute_on", operands, scope=b.scope,
+    outs = call_closed(b, eqn.params["jaxpr"], "compute_on", operands,
+                       scope=b.scope.inside(eqn, ""),
                        attributes=_frontend(compute_attributes(eqn.params)))
     return _in_memories(b, outs, eqn, eqn.params["out_memory_spaces"])
 

@@ -11,7 +11,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from lowering.types import quoted
-from pyjx.core.frames import frame_at, user_code
+from pyjx.core.frames import frame_at, is_internal, user_code
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.name_stack import Beside
 from pyjx.core.records import Record
@@ -91,12 +91,16 @@ class Locations:
         return self._alias(f"{name}({place})" if place else name)
 
     def _stack(self, traceback: Any, function: tuple[str, str | None] | None) -> str:
-        """The alias of the user's frames inside a function; empty if there are none."""
+        """The alias of the user's frames inside a function; empty if there are none. Of a rule that
+        the user gave, which is called outside of it, the frame of the rule."""
         place = self._stacks.get((traceback, function))
         if place is None:
             frames = list(user_code(traceback))  # innermost first
+            innermost = frames[:1]
             while function is not None and frames and _function_of(frames[-1][0]) != function:
                 del frames[-1]
+            if not frames and function is not None and not is_internal(function[1] or ""):
+                frames = innermost
             place = ""
             for at in reversed(frames[:self._frames]):
                 place = self._placed.get((place, at)) or self._place(place, *at)

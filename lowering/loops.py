@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from lowering.builder import Block, in_avals, out_aval
-from lowering.locations import Scope
 from lowering.module import write_in_place
 from lowering.rules import rule
 from lowering.types import tensor_type, tensor_types
@@ -32,9 +30,9 @@ def _while(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     pairs = ", ".join([f"{s} = {x}" for s, x in zip(state, init, strict=True)])
     head = f"{result}:{count}" if count > 1 else result
     b.opening(f"{head} = stablehlo.while({pairs}) : {tensor_types(avals)} cond {{")
-    _region(b, params["cond_jaxpr"], [*cond_consts, *state], b.scope.inside(eqn, "while/cond"))
+    _region(b, params["cond_jaxpr"], [*cond_consts, *state], eqn, "while/cond")
     b.opening("} do {")
-    _region(b, params["body_jaxpr"], [*body_consts, *state], b.scope.inside(eqn, "while/body"))
+    _region(b, params["body_jaxpr"], [*body_consts, *state], eqn, "while/body")
     b.raw("}")
     return [f"{result}#{i}" for i in range(count)] if count > 1 else [result]
 
@@ -44,9 +42,9 @@ def _scan(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     """A while loop over (index, carry, stacked results), which reads the other operands from around
     it. What `unroll` leaves over comes after the loop."""
     params = eqn.params
-    avals, first, n = in_avals(eqn), params["num_consts"], params["num_carry"]
+    first, n = params["num_consts"], params["num_carry"]
     length, unroll = params["length"], params["unroll"]
-    body = _Body(b, params, operands, avals)
+    body = _Body(b, eqn, operands)
     init = [*operands[first:first + n], *[_zeros(b, v.aval) for v in eqn.outvars[n:]]]
     if not length:
         return init
@@ -60,11 +58,11 @@ def _scan(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
         pairs = ", ".join([f"{s} = {x}" for s, x in zip(names, state, strict=True)])
         result = b.name()
         b.opening(f"{result}:{len(state)} = stablehlo.while({pairs}) : {types} cond {{")
-        with b.region(scope=b.scope.inside(eqn, "while/cond")):
+        with b.region():
             end = b.constant(turns * unroll, _INDEX)
             b.raw(f"stablehlo.return {b.compare('LT', names[0], end, _INDEX)} : tensor<i1>")
         b.opening("} do {")
-        with b.region(scope=b.scope.inside(eqn, "while/body")):
+        with b.region():
             outs = body.repeated(unroll, names)
             b.raw(f"stablehlo.return {', '.join(outs)} : {types}")
         b.raw("}")
@@ -82,14 +80,14 @@ def _zeros(b: Block, aval: ShapedArray) -> str:
 class _Body:
     """The body of a scan, written where it is wanted."""
 
-    def __init__(self, b: Block, params: dict[str, Any], operands: Sequence[str],
-                 avals: Sequence[ShapedArray]) -> None:
+    def __init__(self, b: Block, eqn: JaxprEqn, operands: Sequence[str]) -> None:
         self.b = b
-        self.params = params
-        first = params["num_consts"]
+        self.eqn = eqn
+        self.params = eqn.params
+        first = self.params["num_consts"]
         self.consts = operands[:first]
-        past = first + params["num_carry"]
-        self.xs = list(zip(operands[past:], avals[past:], strict=True))
+        past = first + self.params["num_carry"]
+        self.xs = list(zip(operands[past:], in_avals(eqn)[past:], strict=True))
 
     def repeated(self, times: int, state: Sequence[str]) -> list[str]:
         """The state after so many iterations."""
@@ -107,7 +105,8 @@ class _Body:
             place = b.binary("stablehlo.subtract", last, index, _INDEX)
         outs = write_in_place(
             b, params["jaxpr"],
-            [*self.consts, *state[:n], *[self._element(x, aval, place) for x, aval in self.xs]])
+            [*self.consts, *state[:n], *[self._element(x, aval, place) for x, aval in self.xs]],
+            self.eqn, "while/body")
         ys = [self._stored(stack, y, aval, place) for stack, y, aval in zip(
             state[n:], outs[n:], params["jaxpr"].out_avals[n:], strict=True)]
         return [b.binary("stablehlo.add", index, b.constant(1, _INDEX), _INDEX), *outs[:n], *ys]
@@ -138,9 +137,10 @@ class _Body:
             f"stablehlo.reshape {x} : ({tensor_type(before)}) -> {tensor_type(after)}")
 
 
-def _region(b: Block, closed: ClosedJaxpr, operands: Sequence[str], scope: Scope) -> None:
-    with b.region(scope=scope):
-        outs = write_in_place(b, closed, operands)
+def _region(b: Block, closed: ClosedJaxpr, operands: Sequence[str], eqn: JaxprEqn, part: str
+            ) -> None:
+    with b.region():
+        outs = write_in_place(b, closed, operands, eqn, part)
         b.raw(f"stablehlo.return {', '.join(outs)} : {tensor_types(closed.out_avals)}")
 
 
@@ -172,7 +172,7 @@ def _cond(b: Block, eqn: JaxprEqn, index: str, *operands: str) -> list[str]:
     branches = eqn.params["branches"]
     platforms = eqn.params.get("branches_platforms")
     if platforms is not None:
-        return write_in_place(b, branches[branch_of(platforms, b.module.platform)], operands)
+        return write_in_place(b, branches[branch_of(platforms, b.module.platform)], operands, eqn)
     count = len(eqn.outvars)
     out_types = tensor_types([v.aval for v in eqn.outvars])
     result = b.name()
@@ -181,8 +181,8 @@ def _cond(b: Block, eqn: JaxprEqn, index: str, *operands: str) -> list[str]:
     for i, branch in enumerate(branches):
         if i:
             b.opening("}, {")
-        with b.region(scope=b.scope.inside(eqn, f"cond/branch_{i}_fun")):
-            outs = write_in_place(b, branch, operands)
+        with b.region():
+            outs = write_in_place(b, branch, operands, eqn, f"cond/branch_{i}_fun")
             values = f" {', '.join(outs)} : {out_types}" if outs else ""
             b.raw(f"stablehlo.return{values}")
     b.raw(f"}}) : ({tensor_type(eqn.invars[0].aval)}) -> ({out_types})")

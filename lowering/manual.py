@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, in_avals, out_aval
-from lowering.module import call_closed, emit_jaxpr, write_in_place
+from lowering.module import call_closed, write_in_place
 from lowering.reductions import combined
 from lowering.rules import rule
 from lowering.shardings import axes_text, manual_sharding_text, sharding_text
@@ -287,7 +287,7 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
             if mesh.size > 1:
                 raise NotImplementedError(
                     f"shard_map over {mesh} is lowered for one device. Lower it for the mesh.")
-            return write_in_place(b, closed, operands)
+            return write_in_place(b, closed, operands, eqn)
         free = bool(free_axes(b))
         outs = [v.aval for v in eqn.outvars]
         shardings = [
@@ -295,11 +295,10 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
              for spec, aval in zip(params[key], avals, strict=True)]  # a token has no rank
             for key, avals in (("in_specs", in_avals(eqn)), ("out_specs", outs))]
         given = _still_open(b, operands, params["in_specs"], in_avals(eqn), mesh)
-        jaxpr = closed.jaxpr
         return _on_each(
             b, mesh, names, given, in_avals(eqn), outs, shardings,
-            lambda args: emit_jaxpr(b, jaxpr, dict(zip(jaxpr.invars, args, strict=True))),
-            jaxpr.in_avals, jaxpr.out_avals)
+            lambda args: write_in_place(b, closed, args, eqn), closed.jaxpr.in_avals,
+            closed.out_avals)
 
 
 @rule("open_sum")
@@ -344,7 +343,8 @@ def _custom_partitioning(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     closed, rule_of = eqn.params["call"], eqn.params["rule"]
     axes = b.module.meshes.first_axes
     if b.module.partitions == 1 or b.module.manual is not None or axes is None:
-        return call_closed(b, closed, "custom_partitioning", operands, scope=b.scope)
+        return call_closed(b, closed, "custom_partitioning", operands,
+                           scope=b.scope.inside(eqn, ""))
     b.module.custom_calls.add("custom_partitioning")
     ins, outs = in_avals(eqn), [v.aval for v in eqn.outvars]
     names = ",".join([f"{name}={size}" for name, size in axes])

@@ -13,7 +13,7 @@ from lowering.rules import PLATFORMS, rules_for
 from lowering.shardings import Meshes
 from lowering.types import quoted, tensor_type
 from pyjx.core.avals import ShapedArray
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.records import Record
 
 _TOKEN = "jax.token = true"
@@ -258,10 +258,14 @@ def call_closed(b: Block, closed: ClosedJaxpr, name: str, operands: Sequence[str
                   jaxpr.out_avals, attributes)
 
 
-def write_in_place(b: Block, closed: ClosedJaxpr, operands: Sequence[str]) -> list[str]:
-    """Write the equations of a jaxpr here."""
-    names = [*captured(b, closed), *operands]
-    return emit_jaxpr(b, closed.jaxpr, dict(zip(closed.jaxpr.all_invars, names, strict=True)))
+def write_in_place(b: Block, closed: ClosedJaxpr, operands: Sequence[str], eqn: JaxprEqn,
+                   part: str = "") -> list[str]:
+    """Write the equations of a jaxpr here, which `eqn` holds, as that part of it."""
+    names, around = [*captured(b, closed), *operands], b.scope
+    b.scope = around.inside(eqn, part)
+    outs = emit_jaxpr(b, closed.jaxpr, dict(zip(closed.jaxpr.all_invars, names, strict=True)))
+    b.scope = around
+    return outs
 
 
 def captured(b: Block, closed: ClosedJaxpr) -> list[str]:

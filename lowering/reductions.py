@@ -17,7 +17,7 @@ from lowering.shardings import cut_again, whole_along
 from lowering.types import i64_array, int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.scalars import greatest, least
 
 # -- over axes -------------------------------------------------------------------------------------
@@ -142,15 +142,15 @@ def _reduce(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
                 *operands[n:])
     return b.with_region(
         f'"stablehlo.reduce"({", ".join(operands)})', avals[len(outs):] * 2,
-        reducer(b, eqn.params["jaxpr"], avals[len(outs):]),
+        reducer(b, eqn, avals[len(outs):]),
         f"{{dimensions = {i64_array(eqn.params['dimensions'])}}} : ({tensor_types(avals)}) -> "
         f"({tensor_types(outs)})", len(outs),
     )
 
 
-def reducer(b: Block, closed: ClosedJaxpr, avals: Sequence[Any]) -> Any:
-    """The body of a region that runs a jaxpr on scalars."""
-    return lambda *args: (write_in_place(b, closed, args), avals)
+def reducer(b: Block, eqn: JaxprEqn, avals: Sequence[Any], key: str = "jaxpr") -> Any:
+    """The body of a region that runs a jaxpr of an equation on scalars."""
+    return lambda *args: (write_in_place(b, eqn.params[key], args, eqn), avals)
 
 
 # -- over windows ----------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def _reduce_window(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     scalars = avals[len(outs):]
     return b.with_region(
         f'"stablehlo.reduce_window"({", ".join(operands)}) {_attributes(eqn.params)}',
-        scalars * 2, reducer(b, eqn.params["jaxpr"], scalars),
+        scalars * 2, reducer(b, eqn, scalars),
         f": ({tensor_types(avals)}) -> ({tensor_types(outs)})", len(outs),
     )
 
@@ -369,8 +369,8 @@ def _scattered(b: Block, params: dict[str, Any], operands: Sequence[str],
 def _select_and_scatter(b: Block, eqn: JaxprEqn, x: str, source: str, init: str) -> str:
     avals = [v.aval for v in eqn.invars]
     params = eqn.params
-    select = reducer(b, params["select_jaxpr"], [])
-    scatter = reducer(b, params["scatter_jaxpr"], [])
+    select = reducer(b, eqn, [], "select_jaxpr")
+    scatter = reducer(b, eqn, [], "scatter_jaxpr")
     return _scattered(b, params, (x, source, init), avals, lambda v, w: select(v, w)[0][0],
                       lambda v, w: scatter(v, w)[0][0])
 

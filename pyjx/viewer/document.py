@@ -211,13 +211,15 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
     scopes = Scopes(listings[0], places,
                     frozenset(listings[0].scopes) if jaxpr is not None else None)
     spent = _spent(listings, linked, places, balance, measured if hlo is not None else None)
+    nodes = [scopes.of(listing, of_form.runs)
+             for listing, of_form in zip(listings, spent, strict=True)]
     rankings = tables(listings[-1], spent[-1], places, scopes, constants[-1])
     # Repeated layers are one function to XLA, with the names of one of them.
-    rankings["time"]["parts"] = scopes.sums(scopes.of(listings[0]), spent[0].own, False)
+    rankings["time"]["parts"] = scopes.sums(
+        listings[0], spent[0].runs, spent[0].own, False)
     return {
-        "forms": [_form(listing, links, free, strings, scopes, of_form) for
-                  listing, links, free, of_form in zip(listings, linked, constants, spent,
-                                                       strict=True)],
+        "forms": [_form(*of_form, strings) for of_form in zip(
+            listings, linked, constants, nodes, spent, strict=True)],
         "costs": {name: {**table, "lines": [[*strings.numbers([line[0]]), line[1], *rest]
                                             for line, *rest in table["lines"]],
                          "operations": [[*strings.numbers([o]), *rest]
@@ -276,7 +278,7 @@ class _Strings:
 
 
 def _form(listing: Listing, links: tuple[list[int], list[int]], constants: frozenset[str],
-          strings: _Strings, scopes: Scopes, spent: Costs) -> dict[str, Any]:
+          nodes: list[int], spent: Costs, strings: _Strings) -> dict[str, Any]:
     steps = MemoryCurve([], [], 0, []) if listing.unsized else memory(listing, constants)
     operands = []
     for row, read in enumerate(listing.operands):
@@ -299,7 +301,7 @@ def _form(listing: Listing, links: tuple[list[int], list[int]], constants: froze
         "unsized": bool(listing.unsized),
         "devices": listing.devices,
         "share": [round(x, 5) or 0 for x in spent.shares],
-        "scope": scopes.of(listing),
+        "scope": nodes,
         "operands": operands,  # how many there are and how far above they stand, row by row
         "fused": [row for row in listing.bodies if not listing.runs_bodies(row)],
         "calls": [[row, *heads] for row, heads in listing.calls.items()],

@@ -40,12 +40,14 @@ from pyjx.viewer.listing import (
     Bodies,
     Listing,
     Places,
+    name_parts,
 )
 
 # -- listings --------------------------------------------------------------------------------------
 
 _VIEWS = frozenset(("optimization_barrier", "pvary", "reshape", "squeeze", "stop_gradient"))
 _SPACE = re.compile(r"\s*\n\s*")
+_TRANSFORM = re.compile(r"(\w+)\(")
 _SCOPES = {"scan": "while/body", "body_jaxpr": "while/body", "cond_jaxpr": "while/cond"}
 
 
@@ -170,7 +172,10 @@ class _Writer(Printer):
         if jaxpr in self.names.shared_jaxprs:
             self._calls.setdefault(row, []).append(jaxpr)
             if jaxpr not in self._heads:
-                self._waiting.setdefault(jaxpr, scope._replace(traceback=None))
+                behind = "/".join(name_parts(f"{scope.name}/"))
+                enclosing = _TRANSFORM.findall(behind)  # the scopes are the callers'
+                name = f"{'('.join(enclosing)}({')' * len(enclosing)}" if enclosing else ""
+                self._waiting.setdefault(jaxpr, Scope(name))
             return
         head = self.listing.add(f"{key} = {self._opening(jaxpr)}", depth + 1, NOTE)
         self._body(jaxpr, head, depth + 2, scope)
@@ -220,12 +225,12 @@ def _bodies(eqn: JaxprEqn, jaxprs: Sequence[Jaxpr]) -> Bodies:
 
 
 def _inner_scope(scope: Scope, eqn: JaxprEqn, key: str) -> Scope:
-    """The scope of a jaxpr in an equation, as the lowering names it."""
-    name = eqn.primitive.name
-    part = f"cond/branch_{key[len('branches['):-1]}_fun" if name == "cond" else \
-        _SCOPES.get(name) or _SCOPES.get(key)
-    inside = Scope("") if name == "jit" else scope.inside(eqn, part) if part else scope
-    return inside._replace(traceback=eqn.source_info.traceback or scope.traceback)
+    """The scope of a jaxpr in an equation, as the lowering names it, or XLA in the lowering's."""
+    name, label = eqn.primitive.name, eqn.primitive.label
+    part = label(eqn.params) if label is not None else \
+        f"cond/branch_{key[len('branches['):-1]}_fun" if name == "cond" else \
+        _SCOPES.get(name) or _SCOPES.get(key, "")
+    return scope.inside(eqn, part)
 
 
 # -- rewrites --------------------------------------------------------------------------------------

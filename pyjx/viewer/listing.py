@@ -31,14 +31,11 @@ UNCOUNTED = Bodies(APPLIED, (0.0,))  # such as what compares elements for a sort
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 
 
-def name_parts(name: str) -> list[str]:
-    """The scopes in a profile's name, and the operation at its end.
+def split_name(name: str) -> list[str]:
+    """The parts of a profile's name: functions, scopes, and the operation at its end.
 
-    XLA puts the name of a call before those of the operations that it inlines, so only what stands
-    behind the last `jit` counts.
-
-    >>> name_parts("jit(step)/jvp(block)/jit(step)/transpose(jvp(mlp))/up/mul")
-    ['transpose(jvp(mlp))', 'up', 'mul']
+    >>> split_name("jit(step)/jvp(block/up)/mul")
+    ['jit(step)', 'jvp(block/up)', 'mul']
     """
     parts, depth, start = [], 0, 0
     for i, c in enumerate(name):
@@ -49,7 +46,19 @@ def name_parts(name: str) -> list[str]:
         elif c == "/" and not depth:
             parts.append(name[start:i])
             start = i + 1
-    parts.append(name[start:])
+    return [*parts, name[start:]]
+
+
+def name_parts(name: str) -> list[str]:
+    """The scopes in a profile's name, and the operation at its end.
+
+    XLA puts the name of a call before those of the operations that it inlines, so only what stands
+    behind the last `jit` counts.
+
+    >>> name_parts("jit(step)/jvp(block)/jit(step)/transpose(jvp(mlp))/up/mul")
+    ['transpose(jvp(mlp))', 'up', 'mul']
+    """
+    parts = split_name(name)
     while any("jit(" in part for part in parts[:-1]):
         del parts[0]
     return parts[1:] if "jit(" in parts[0] and len(parts) > 1 else parts

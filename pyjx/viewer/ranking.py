@@ -20,7 +20,7 @@ from pyjx.viewer.listing import (
     UNKNOWN,
     Listing,
     Places,
-    name_parts,
+    split_name,
 )
 from pyjx.viewer.quantities import bytes_of, hlo_arrays, tensors
 
@@ -132,19 +132,8 @@ def _add_up(listing: Listing, ends: Sequence[int], each: list[float]) -> list[fl
 def _runs(listing: Listing, ends: Sequence[int], each: Sequence[float]) -> list[float]:
     """How often each row runs; of alternatives the dearest does."""
     runs = [0.0] * len(listing)
-    order: list[int] = []  # what is called before its callers
-
-    def visit(head: int, seen: set[int]) -> None:
-        seen.add(head)
-        for row in range(head, ends[head]):
-            for called in listing.calls.get(row, ()):
-                if called not in seen:
-                    visit(called, seen)
-        order.append(head)
-
-    visit(listing.heads[0], set())
     runs[listing.heads[0]] = 1.0
-    for head in reversed(order):
+    for head in _callers_first(listing, ends):
         for row in range(head, ends[head]):
             how, times = listing.bodies.get(row, ONCE)
             bodies = [] if how == APPLIED else listing.below(row, ends)
@@ -155,6 +144,22 @@ def _runs(listing: Listing, ends: Sequence[int], each: Sequence[float]) -> list[
             for inner in [r for body in bodies for r in body]:
                 runs[inner] += runs[row] * times[0]
     return runs
+
+
+def _callers_first(listing: Listing, ends: Sequence[int]) -> list[int]:
+    """The heads of the functions that run, each behind all that call it."""
+    order: list[int] = []
+
+    def visit(head: int, seen: set[int]) -> None:
+        seen.add(head)
+        for row in range(head, ends[head]):
+            for called in listing.calls.get(row, ()):
+                if called not in seen:
+                    visit(called, seen)
+        order.append(head)
+
+    visit(listing.heads[0], set())
+    return order[::-1]
 
 
 def _own(listing: Listing, ends: Sequence[int], shares: Sequence[float],
@@ -203,6 +208,9 @@ def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -
     return sizes
 
 
+_Path = tuple[str, ...]  # of scopes, outermost first
+
+
 class Scopes:
     """The parts of a program as a tree: the user's functions, and named scopes in the function
     that is around all of the outermost one, in the place of those inside.
@@ -217,24 +225,51 @@ class Scopes:
         self._places = places
         self._names = names  # of scopes; None if they are not known
         self._children: dict[tuple[int, str], int] = {}
-        self._known: dict[tuple[str, int], int] = {}
+        self._known: dict[tuple[str, int, _Path], int] = {}
         self._around: dict[str, list[str]] = {}  # the functions around an outermost scope
-        for name, place in dict.fromkeys(zip(listing.name, listing.place, strict=True)):
-            if place != UNKNOWN and (scopes := self._named(name)):
+        opened: list[tuple[int, str]] = []  # depths and outermost scopes of what a row lies in
+        for name, place, depth in zip(listing.name, listing.place, listing.depth, strict=True):
+            while opened and opened[-1][0] >= depth:
+                opened.pop()
+            scope = next(iter(self._named(name)), opened[-1][1] if opened and not name else "")
+            # What is in a body may have been traced for another program.
+            if scope and place != UNKNOWN and scope not in [s for _, s in opened[-1:]]:
                 functions = places.functions(place)
-                around = self._around.setdefault(scopes[0], functions)
+                around = self._around.setdefault(scope, functions)
                 pairs = zip(around, functions, strict=False)
                 around[:] = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+            opened.append((depth, scope))
 
-    def of(self, listing: Listing) -> list[int]:
-        """The node of each row, or `UNKNOWN`."""
-        return [self._node(*at) for at in zip(listing.name, listing.place, strict=True)]
+    def of(self, listing: Listing, runs: Sequence[float]) -> list[int]:
+        """The node of each row, or `UNKNOWN`; of what is called in several scopes the one of its
+        own."""
+        return [self._node(name, place, *(around if len(around) == 1 else ()))
+                for name, place, around in zip(listing.name, listing.place,
+                                               self._callers(listing, runs), strict=True)]
 
-    def _node(self, name: str, place: int) -> int:
-        node = self._known.get((name, place))
+    def _callers(self, listing: Listing, runs: Sequence[float]) -> list[dict[_Path, float]]:
+        """For each row the scopes around the calls of its function, and how many of its runs are
+        in each."""
+        ends, head = listing.ends(), listing.heads[0]
+        around: dict[int, dict[_Path, float]] = {head: {(): 1.0}}
+        for head in _callers_first(listing, ends):
+            for row in range(head, ends[head]):
+                for called in listing.calls.get(row, ()):
+                    inner, path = around.setdefault(called, {}), self._named(listing.name[row])
+                    times = listing.bodies.get(row, ONCE).times[0] * runs[row]
+                    for outer, part in around[head].items():
+                        inside = (*outer, *path)
+                        inner[inside] = inner.get(inside, 0.0) + part * times / (runs[called] or 1)
+        of_rows: list[dict[_Path, float]] = [{(): 1.0}] * len(listing)
+        for head, found in around.items():
+            of_rows[head:ends[head]] = [found] * (ends[head] - head)
+        return of_rows
+
+    def _node(self, name: str, place: int, outer: _Path = ()) -> int:
+        node = self._known.get((name, place, outer))
         if node is None:
             node = UNKNOWN
-            path = self._named(name)
+            path = [*outer, *self._named(name)]
             if path:
                 around = self._around.get(path[0], [])
                 of_method = around and around[-1].startswith(f"{path[0]}.")  # of a class so named
@@ -246,19 +281,28 @@ class Scopes:
                     self.parents.append(node)
                     self.labels.append(label)
                 node = child
-            self._known[name, place] = node
+            self._known[name, place, outer] = node
         return node
 
     def _named(self, name: str) -> list[str]:
-        found = [_ENCLOSED.sub("", part).rstrip(")") for part in name_parts(name)[:-1]]
+        parts = split_name(name)
+        if "jit(" in parts[0]:  # what XLA inlines has the name of the call before its own
+            del parts[:-1 - parts[::-1].index(parts[0])]
+        found = [_ENCLOSED.sub("", part).rstrip(")") for part in parts[:-1] if "jit(" not in part]
         return [f for f in found if f and (f not in _PLUMBING if self._names is None
                                            else f in self._names)]
 
-    def sums(self, nodes: Sequence[int], amounts: Sequence[float], largest: bool) -> list[float]:
+    def sums(self, listing: Listing, runs: Sequence[float], amounts: Sequence[float], largest: bool
+             ) -> list[float]:
         """For each node the sum, or the largest, of the amounts of rows in it."""
+        parts = [(self._node(name, place, path), amount if largest else amount * part)
+                 for name, place, amount, around in zip(
+                     listing.name, listing.place, amounts, self._callers(listing, runs),
+                     strict=True) if amount
+                 for path, part in around.items()]
         found = [0.0] * len(self.labels)
-        for node, amount in zip(nodes, amounts, strict=True):
-            while node != UNKNOWN and amount:
+        for node, amount in parts:
+            while node != UNKNOWN:
                 found[node] = max(found[node], amount) if largest else found[node] + amount
                 node = self.parents[node]
         return found
@@ -312,12 +356,11 @@ def tables(listing: Listing, spent: Costs, places: Places, scopes: Scopes,
     lines = lines_of(listing, places)
     operations = [None if kind != OPERATION else name.removeprefix("stablehlo.")
                   for kind, name in zip(listing.kind, listing.operation, strict=True)]
-    nodes = scopes.of(listing)
     crossing = [size * n if crosses(name) else 0.0 for size, n, name in
                 zip(listing.size, spent.runs, listing.operation, strict=True)]
     return {
         name: {"lines": ranked(lines, amounts, largest),
-               "parts": scopes.sums(nodes, amounts, largest),
+               "parts": scopes.sums(listing, spent.runs, amounts, largest),
                "operations": ranked(operations, amounts, largest)}
         for name, amounts, largest in (
             ("time", spent.own, False),

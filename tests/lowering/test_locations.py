@@ -60,6 +60,22 @@ def test_names_and_frames():
     assert "loc(" not in program.text
 
 
+@pytest.mark.parametrize("f", [
+    jax.nn.softmax, jax.checkpoint(jnp.sin), jax.jit(jnp.sin, inline=True),
+    lambda x: lax.reduce(x, np.float32(0.0), lambda a, b: jnp.sin(a) + b, (0,)),
+    lambda x: lax.scan(lambda c, _: (jnp.sin(c), None), x, None, length=3, unroll=2)[0],
+    lambda x: lax.scan(lambda c, _: (jnp.sin(c), None), x, None, length=3, unroll=True)[0],
+    lambda x: lax.platform_dependent(x, cpu=jnp.sin, default=jnp.cos),
+    jax.shard_map(jnp.sin, mesh=jax.make_mesh((1,), ("i",)), in_specs=jax.P(), out_specs=jax.P())])
+def test_all_that_an_operation_holds_is_named_after_its_scope(f):
+    def model(x):
+        with jax.named_scope("block"):
+            return f(x)
+
+    named = re.findall(r'loc\("(jit\(model\)/[^"]*)"', program_of(model, v).located_text(frames=1))
+    assert named and all(name.startswith("jit(model)/block/") for name in named)
+
+
 def loop(a):
     return jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, a))[1]
 
@@ -176,6 +192,19 @@ def test_functions_with_rules_of_their_own_keep_their_lines():
     text = program_of(model, v).located_text(1)
     alias = re.search(r'loc\("jit\(model\)/outer/inner/mul"\((#loc\d+)\)\)', text).group(1)
     assert re.search(rf'{alias} = loc\(".*squared"\(', text)
+
+
+def test_rules_of_functions_that_are_called_keep_their_lines():
+    """The backward pass is traced when none of their frames are there."""
+    @jax.custom_vjp
+    def halved(a):
+        return a / 2
+
+    halved.defvjp(lambda a: (a / 2, None), lambda _, g: (jnp.tanh(g),))
+    part = jax.jit(halved)
+    text = program_of(jax.grad(lambda a: jnp.sum(part(a) + part(part(a)))), v).located_text(1)
+    place = re.search(r'loc\("tanh"\((#loc\d+)\)\)', text)[1]
+    assert re.search(rf'{place} = loc\(".*lambda>"\(', text)
 
 
 def test_frames_of_a_call_are_not_repeated():

@@ -117,6 +117,57 @@ def test_scopes_are_parts_where_there_are_some():
         assert not any("jvp" in path or "while" in path for path in found)
 
 
+def attention(x):
+    return jax.nn.softmax(x @ x) @ x
+
+
+@jax.custom_vjp
+def bent(x):
+    return jnp.sin(x @ x) @ x
+
+
+bent.defvjp(lambda x: (jnp.sin(x @ x) @ x, x), lambda x, g: (jnp.cos(g @ x.T) @ x,))
+CUT = jax.shard_map(lambda x: jnp.sin(x @ x), mesh=jax.make_mesh((1,), ("i",)),
+                    in_specs=jax.P(), out_specs=jax.P(), check_vma=False)
+
+
+@pytest.mark.parametrize("made", [lambda x: x, lambda f: jax.grad(lambda x: jnp.sum(f(x)))])
+@pytest.mark.parametrize("part", [
+    attention, jax.jit(attention), jax.jit(jax.jit(bent)), bent, jax.checkpoint(attention), CUT,
+    jax.jit(jax.checkpoint(attention))], ids=lambda f: type(f).__name__)
+def test_scopes_hold_what_is_called_in_them(part, made):
+    """Also where the function that is called is written once, for all who call it."""
+    def inner(x):
+        with jax.named_scope("first"):
+            x = part(x)
+        with jax.named_scope("second"):
+            x = part(x)
+            with jax.named_scope("deep"):
+                return part(x)
+
+    matrix = jax.ShapeDtypeStruct((128, 128), np.float32)
+    for document in forms(made(inner), matrix)[::2]:
+        found = {path[path.find(next(filter(path.count, ("first", "second")), "")):]: amount
+                 for path, amount in parts(document).items()}
+        assert found["first"] == pytest.approx(1 / 3, abs=0.03)
+        assert found["second"] == pytest.approx(2 / 3, abs=0.03)
+        assert found["second/deep"] == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_what_was_traced_for_another_program_is_in_the_scope_of_its_call():
+    """The frames of its operations are those of the first program."""
+    part = jax.jit(attention)
+    jax.make_jaxpr(lambda x: part(x))(jnp.ones((64, 64)))
+
+    def later(x):
+        with jax.named_scope("block"):
+            return part(x)
+
+    found = parts(program(jaxpr=jax.jit(later).trace(jnp.ones((64, 64))).jaxpr))
+    (path,) = [path for path in found if path.endswith("later/block")]
+    assert found[path] == pytest.approx(1.0)
+
+
 def test_repeated_layers_are_told_apart():
     """To XLA they are one function."""
     def layer(w, x):
