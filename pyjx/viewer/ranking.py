@@ -22,7 +22,7 @@ from pyjx.viewer.listing import (
     Places,
     split_name,
 )
-from pyjx.viewer.quantities import bytes_of, hlo_arrays, tensors
+from pyjx.viewer.quantities import Arrays, bytes_of, hlo_arrays, tensors
 
 # Operations that a device does while it moves a byte, in the middle of those that are sold.
 BALANCES = {"cpu": 10.0, "cuda": 200.0, "rocm": 200.0, "tpu": 240.0}
@@ -192,20 +192,28 @@ def crosses(operation: str) -> bool:
 
 
 def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -> list[float]:
-    """The bytes of the largest array that each operation makes in memory."""
+    """The bytes of the largest array that each operation makes in memory: of one that runs bodies
+    what none of them makes, such as the stacked results of a loop."""
     ends, sizes = listing.ends(), [0.0] * len(listing)
     free = constants | {"parameter"}
     row = 0
     while row < len(listing):
-        makes = listing.kind[row] == OPERATION and runs[row] and not listing.runs_bodies(row) and \
-            row not in listing.views and row not in listing.unsized and \
-            listing.operation[row] not in free
+        makes = listing.kind[row] == OPERATION and runs[row] and row not in listing.views and \
+            row not in listing.unsized and listing.operation[row] not in free
         if makes:
-            each = hlo_arrays(listing.shape[row]) or tensors(listing.shape[row])
-            sizes[row] = float(max([bytes_of((a,)) for a in each]) if len(each) > 1
-                               else listing.size[row])
+            bodies = [range(row, ends[row]), *[range(head, ends[head])
+                                               for head in listing.calls.get(row, ())]]
+            inner = {a for body in bodies for r in body[1:] for a in _arrays(listing.shape[r])
+                     } if listing.runs_bodies(row) else frozenset[Any]()
+            each = _arrays(listing.shape[row])
+            sizes[row] = float(max([bytes_of((a,)) for a in each if a not in inner], default=0)
+                               if inner or len(each) > 1 else listing.size[row])
         row = ends[row] if listing.is_fused(row) else row + 1  # there nothing is in memory
     return sizes
+
+
+def _arrays(types: str) -> Arrays:
+    return hlo_arrays(types) or tensors(types)
 
 
 _Path = tuple[str, ...]  # of scopes, outermost first

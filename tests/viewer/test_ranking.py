@@ -333,6 +333,19 @@ def test_the_largest_array_is_found():
         assert [line_of(wide), 4 * 300 * 700] in [row[1:3] for row in found]
 
 
+@pytest.mark.parametrize("loop", [
+    lambda c, xs: jax.lax.scan(lambda c, x: (c @ x, c), c, xs),
+    jax.jit(lambda c, xs: jax.lax.scan(lambda c, x: (c @ x, c), c, xs)),
+    lambda c, xs: jax.lax.map(lambda x: c @ x, xs),
+    lambda c, xs: jax.lax.cond(c[0, 0] > 0, lambda: jax.lax.map(lambda x: c @ x, xs), lambda: xs),
+    lambda c, xs: jax.lax.scan(jax.checkpoint(lambda c, x: (c @ x, (c, c))), c, xs)])
+def test_what_loops_stack_is_an_array_that_they_make(loop):
+    for document in forms(loop, jnp.ones((8, 8)), jnp.ones((100, 8, 8))):
+        (_, line, size, *_), *_ = document["costs"]["array"]["lines"]
+        assert (line, size) == (loop.__code__.co_firstlineno if hasattr(loop, "__code__") else line,
+                                100 * 8 * 8 * 4)
+
+
 def test_what_crosses_between_devices():
     crossing = program(hlo=HLO)["costs"]["crossing"]
     assert [row[1:3] for row in crossing["lines"]] == [[3, 256.0]]
