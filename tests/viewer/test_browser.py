@@ -205,6 +205,69 @@ def test_each_key_does_what_the_help_says(page):
     assert told <= tried, told - tried
 
 
+def focused(page):
+    return page.evaluate("document.activeElement.getAttribute('aria-label')")
+
+
+def test_keys_need_no_press_on_a_form(page):
+    for name, wanted in (("ArrowDown", [0, 1]), ("ArrowDown", [0, 2]), ("Home", [0, 0])):
+        page.keyboard.press(name)
+        assert current(page) == wanted and focused(page) == "jaxpr"
+
+
+@pytest.mark.parametrize("chosen", [
+    "#costs [data-row]", "#costs section:nth-child(2) [data-row]", "#operation [data-row]",
+    "#memory .largest [data-row]"])
+@pytest.mark.parametrize("by", ["press", "key"])
+def test_keys_are_for_what_was_gone_to(page, chosen, by):
+    row(page, 1, "dot_general").click()
+    page.keyboard.press(chosen[1])
+    link = page.locator(chosen).first
+    if by == "press":
+        link.click()
+    else:
+        link.focus()
+        page.keyboard.press("Enter")
+    form, at = current(page)
+    assert focused(page) == ("jaxpr", "StableHLO", "Optimised HLO")[form]
+    page.keyboard.press("u")
+    settled(page)
+    page.keyboard.press("ArrowDown")
+    assert current(page) == [form, at + 1]
+
+
+def test_f_and_u_are_for_the_forms_wherever_the_focus_is(page):
+    rows = page.locator(".pane:nth-child(1) .row")
+    page.locator("#theme").focus()
+    page.keyboard.press("f")
+    settled(page)
+    assert rows.count() == 1
+    page.locator("#tab-costs").focus()
+    page.keyboard.press("ArrowRight")  # which is for the tabs
+    assert page.locator("#operation").is_visible()
+    page.keyboard.press("u")
+    settled(page)
+    assert rows.count() > 1
+
+
+def test_forms_that_are_left_out_get_no_keys(page):
+    page.click("#shown [data-form='0']")
+    page.keyboard.press("ArrowDown")
+    assert current(page) == [1, 1] and focused(page) == "StableHLO"
+
+
+def test_what_was_chosen_in_the_search_leaves_it_there(page):
+    page.keyboard.press("/")
+    page.keyboard.type("layer")
+    for name in ("ArrowDown", "Enter"):
+        page.keyboard.press(name)
+    assert page.inner_text("#found").startswith("1 of ")
+    page.keyboard.press("Enter")
+    assert page.inner_text("#found").startswith("2 of ")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "tree"
+
+
 OVERLAPS = """() => {
   const found = [];
   const box = (e) => e.getBoundingClientRect();

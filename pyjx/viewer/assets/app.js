@@ -21,7 +21,7 @@ class App {
                     graph: () => new Graphs($("graph"), program, go),
                     passes: () => new PassSteps($("passes"), program) };
     this.search = new Search(program, this.panes, go);
-    this.search.onLeave = () => this.panes[this.selected?.[0].index ?? 0].tree.focus();
+    this.search.onLeave = () => this.pane().tree.focus();
     this.showFigures();
     this.showSwitches();
     this.listen();
@@ -50,6 +50,12 @@ class App {
       if (pane.form === form || !relatives[i].length) return;
       pane.show(this.program.likeliest(form, row, pane.form, relatives[i]), false);
     });
+  }
+
+  /** The form that keys are for: that of the selected operation if it is shown. */
+  pane() {
+    const chosen = this.panes[this.selected?.[0].index ?? 0];
+    return chosen.element.hidden ? this.panes.find((pane) => !pane.element.hidden) : chosen;
   }
 
   /** Go to an operation, wherever it is. */
@@ -115,6 +121,7 @@ class App {
     const tabs = [...document.querySelectorAll("[role=tab]")];
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
+    event.preventDefault();
     const next = tabs[(tabs.indexOf(event.target) + step + tabs.length) % tabs.length];
     this.openTab(next.getAttribute("aria-controls"));
     next.focus();
@@ -130,6 +137,9 @@ class App {
     $("theme").addEventListener("click", () => this.nextTheme());
     $("help").addEventListener("click", () => $("keys").showModal());
     document.addEventListener("keydown", (event) => this.key(event));
+    document.addEventListener("click", (event) => {
+      if (event.target.closest(".link[data-row]")) this.pane().tree.focus({ preventScroll: true });
+    });
     listenDivider($("divider"));
   }
 
@@ -150,9 +160,20 @@ class App {
       "]": () => this.amongRelatives(1),
     };
     const action = keys[event.key] ?? (this.panes[number] && (() => this.toForm(number)));
-    if (!action) return;
+    if (!action) return this.paneKey(event);
     event.preventDefault();
     action();
+  }
+
+  /** A key that is for the forms, unless what has the focus uses it. */
+  paneKey(event) {
+    const { target, key } = event;
+    const free = target === document.body || key === "f" || key === "u" ||
+      (target.matches("button") && key !== "Enter" && key !== " ");
+    if (!free || event.defaultPrevented) return;
+    const pane = this.pane();
+    pane.key(event);
+    if (event.defaultPrevented) pane.tree.focus({ preventScroll: true });
   }
 
   /** Go to a form: to a relative of the selected operation there, if it has one. */

@@ -78,6 +78,7 @@ class Search {
     if (!button) return;
     const hit = this.hits[button.dataset.hit];
     this.mark(hit.rows());
+    this.query.focus();  // for the keys that go on, and that which leaves
     this.list.hidden = true;
     this.next(1);
   }
