@@ -74,7 +74,11 @@ def costs(listing: Listing, balance: float = BALANCES["cpu"],
                                        for name, n in zip(names, runs, strict=True)])
     whole = each[listing.heads[0]] or 1.0
     shares = [a * n / whole for a, n in zip(each, runs, strict=True)]
-    return Costs(shares, _own(listing, ends, shares, weights), runs, whole)
+    own = _own(listing, ends, shares, weights)
+    for row in filter(listing.is_fused, listing.bodies):
+        if any(own[row + 1:ends[row]]):  # what it does takes a part of its time, not that alone
+            shares[row:ends[row]] = [sum(own[r:ends[r]]) for r in range(row, ends[row])]
+    return Costs(shares, own, runs, whole)
 
 
 def carried(listing: Listing, spent: Costs, keys: Sequence[Sequence[Hashable]],
@@ -99,7 +103,10 @@ def carried(listing: Listing, spent: Costs, keys: Sequence[Sequence[Hashable]],
         for r in found:
             mine[r] += amount * spent.own[r] / whole
     each = [m / (n or 1.0) for m, n in zip(mine, spent.runs, strict=True)]
-    each = _add_up(listing, listing.ends(), each)
+    ends = listing.ends()
+    for row in filter(listing.is_fused, listing.bodies):
+        each[row] = sum(mine[row:ends[row]]) / (spent.runs[row] or 1.0)
+    each = _add_up(listing, ends, each)
     shares = [e * n for e, n in zip(each, spent.runs, strict=True)]
     return Costs(shares, mine, spent.runs, spent.whole)
 

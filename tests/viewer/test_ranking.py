@@ -250,6 +250,24 @@ def test_measured_times_come_before_estimates():
     assert 3 in estimated and sum(estimated.values()) == pytest.approx(1.0)
 
 
+def test_rows_of_a_fusion_share_its_time():
+    def fused(x, y):
+        return jnp.tanh(x + y) * y - x
+
+    document = forms(fused, *[jax.ShapeDtypeStruct((1024, 1024), np.float32)] * 2)[-1]
+    form = document["forms"][-1]
+    text = form["text"].split("\n")
+    shares = {name: form["share"][row] for row, line in enumerate(text) if form["depth"][row] == 2
+              for name in ("add", "tanh", "multiply", "subtract") if f" {name}(" in line}
+    # the operands and the result of each, as if it were alone
+    assert shares == pytest.approx({"add": 3 / 11, "tanh": 2 / 11, "multiply": 3 / 11,
+                                    "subtract": 3 / 11}, abs=1e-4)
+    measured = program(hlo=HLO, measured={"f": 3.0, "h": 1.0})["forms"][0]
+    rows = [line.split()[0] for line in measured["text"].split("\n")]
+    assert [measured["share"][rows.index(name)] for name in ("%f", "%s", "ROOT")] == [
+        0.75, 0.375, 0.375]
+
+
 def test_forms_before_have_the_time_of_what_became_of_them():
     """What XLA fuses costs less than the operations by themselves."""
     traced = jax.jit(model).trace(W, X)
