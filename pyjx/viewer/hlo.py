@@ -43,6 +43,7 @@ _FIELD = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 _INDEX = re.compile(r"\), index=(\d+)")
 _PARAMETER = re.compile(r"parameter\((\d+)\)")
+_GIVEN_BACK = re.compile(r"\{(\d*)\}: \(\d+, \{")
 _COMMENT = re.compile(r"/\*index=\d+\*/")
 _MANY = 8  # parameters that stand below a line of their own, which folds
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
@@ -84,6 +85,8 @@ def hlo_listing(text: str, places: Places, title: str) -> Listing:
     writer = _Writer(Listing(title), parsed, {c.name for c in roots})
     for c in roots:
         writer.function(c)
+        if c.entry:
+            writer.give_back(c, [int(k or 0) for k in _GIVEN_BACK.findall(text[:text.find("\n")])])
     writer.link_calls()
     writer.listing.add_up()
     return writer.listing
@@ -99,12 +102,19 @@ class _Writer:
         self._roots = roots
         self._heads: dict[str, int] = {}
         self._calls: dict[int, list[str]] = {}
+        self._rows: dict[str, int] = {}  # of the computation that was written last
 
     def function(self, c: Computation) -> None:
         label = f"{'ENTRY ' if c.entry else ''}%{c.name} {c.signature}{{"
         self._heads[c.name] = self.listing.add(label, 0, HEAD, name=c.name)
         self._body(c, 1)
         self.listing.add("}", 1, CLOSING)
+
+    def give_back(self, c: Computation, positions: Sequence[int]) -> None:
+        """Note which results lie where donated arguments were, by their positions among several."""
+        results = _results(c) if c.body else ()
+        self.listing.given_back.update([self._rows[results[k]] for k in positions
+                                        if k < len(results)])
 
     def _body(self, c: Computation, depth: int) -> None:
         rows: dict[str, int] = {}
@@ -114,6 +124,7 @@ class _Writer:
             self.listing.add(f"{grouped} parameters", depth, NOTE)
         for n, i in enumerate(c.body):
             self._instruction(i, depth + (n < grouped), rows)
+        self._rows = rows
 
     def _instruction(self, i: Instruction, depth: int, rows: dict[str, int]) -> None:
         listing = self.listing
@@ -139,6 +150,9 @@ class _Writer:
                 listing.picks[row] = int(index[1])
         if i.type.startswith("("):
             listing.elements[row] = [bytes_of((array,)) for array in results]
+        if puts := self._puts(i):
+            listing.in_place[row] = {k: (operands[number], 0) for k, number in puts.items()
+                                     if number < len(operands)}
         if i.called:
             trips = TRIPS.search(i.text)
             if i.opcode == "conditional":
@@ -182,6 +196,16 @@ class _Writer:
                     wanted[o] = min(1.0, wanted.get(o, 0.0) + part * n / size[o])
         return given, sum([sum([moves[x.name][1] for x in found[1:]]) if found else size[name]
                            for name, found in made.items()])
+
+    def _puts(self, i: Instruction) -> dict[int, int]:
+        """Of results that are written where operands are, their positions and those of the
+        operands."""
+        if i.opcode in _PUTS:
+            return {0: 0}
+        c = self._computations.get(i.called[0]) if i.opcode == "fusion" and i.called else None
+        found = [] if c is None or not c.body else [_in_place(c, name) for name in _results(c)]
+        return {k: int(number[1]) for k, chain in enumerate(found)
+                if chain and (number := _PARAMETER.search(chain[0].text))}
 
     def _calls_loop(self, i: Instruction) -> bool:
         """Whether an instruction calls a computation that is a loop, which writes in place."""

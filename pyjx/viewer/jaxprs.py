@@ -91,6 +91,7 @@ class _Writer(Printer):
         self.listing = listing
         self._places = _Stacks(places)
         self._rows: dict[Var, int] = {}
+        self._position: dict[Var, int] = {}  # among the results of its equation
         self._heads: dict[Jaxpr, int] = {}
         self._waiting: dict[Jaxpr, Scope] = {}
         self._calls: dict[int, list[Jaxpr]] = {}
@@ -150,7 +151,9 @@ class _Writer(Printer):
             place=self._places.of(info.traceback or scope.traceback),
             operands=list(dict.fromkeys(
                 [rows[v] for v in eqn.invars if isinstance(v, Var) and v in rows])))
+        self._in_place(eqn, row)
         rows.update(dict.fromkeys(eqn.outvars, row))
+        self._position.update({v: k for k, v in enumerate(eqn.outvars)})
         if kind in _VIEWS:
             listing.views.add(row)
         # those that are written as functions come last, as in `Listing.below`
@@ -166,6 +169,20 @@ class _Writer(Printer):
             listing.alternatives.add(row)
         for key, jaxpr in bodies:
             self._nested(eqn, row, key, jaxpr, depth, _inner_scope(scope, eqn, key))
+
+    def _in_place(self, eqn: JaxprEqn, row: int) -> None:
+        """Note which results of an update, or of a loop, lie where its operands do."""
+        holder, listing = eqn.primitive.holder, self.listing
+        taken = eqn.invars[:int(eqn.primitive.in_place)]
+        if holder.loops:
+            held = holder.held(eqn.params)
+            first = held.head + held.first
+            taken = eqn.invars[first:first + held.carry]
+            listing.elements[row] = [nbytes(v.aval) for v in eqn.outvars]
+        if taken or holder.loops:
+            listing.in_place[row] = {
+                k: (self._rows[v], self._position.get(v, 0)) for k, v in enumerate(taken)
+                if isinstance(v, Var) and v in self._rows}
 
     def _nested(self, eqn: JaxprEqn, row: int, key: str, jaxpr: Jaxpr, depth: int, scope: Scope
                 ) -> None:

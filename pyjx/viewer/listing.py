@@ -142,15 +142,19 @@ class Listing:
       views: rows whose results lie in the memory of their operands.
       elements: for rows that give tuples, the bytes of each element.
       picks: for views of one element of a tuple, its position.
+      in_place: for rows that write results where operands were, by the position of each of these
+        the row of its operand, and which of the results of that it is; loops are such rows.
+      given_back: rows whose results lie where donated arguments were.
       scopes: the names of the user's scopes, where they are known.
       unsized: rows of which sizes are no numbers, and those that hold or call them: what they cost
         is not known.
       devices: of how many devices it shows what one does, where that is known.
     """
 
-    __slots__ = ("alternatives", "bodies", "calls", "depth", "devices", "elements", "flops", "kind",
-                 "name", "operands", "operation", "picks", "place", "scopes", "shape", "size",
-                 "text", "title", "traffic", "unsized", "views")
+    __slots__ = ("alternatives", "bodies", "calls", "depth", "devices", "elements", "flops",
+                 "given_back", "in_place", "kind", "name", "operands", "operation", "picks",
+                 "place", "scopes", "shape", "size", "text", "title", "traffic", "unsized",
+                 "views")
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -171,6 +175,8 @@ class Listing:
         self.views: set[int] = set()
         self.elements: dict[int, Sequence[int]] = {}
         self.picks: dict[int, int] = {}
+        self.in_place: dict[int, dict[int, tuple[int, int]]] = {}
+        self.given_back: set[int] = set()
         self.scopes: set[str] = set()
         self.unsized: set[int] = set()
         self.devices = 1

@@ -171,8 +171,9 @@ def _convolution(text: str, x: Shape, kernel: Shape, out: Shape) -> float:
 # -- memory step by step ---------------------------------------------------------------------------
 
 # A value takes its bytes from the operation that makes it to the last one that reads it. Views of
-# other values take none, nor do constants; arguments are there all the time, and results stay. What
-# XLA saves by writing a result where an operand was is not in it.
+# other values take none, nor do constants, nor what is written in place of what nobody reads later;
+# arguments are there all the time, and results stay. That XLA may write any result where an operand
+# was is not in it.
 
 _MOST_STEPS = 200_000  # of called functions, which are steps of their caller
 
@@ -222,6 +223,10 @@ def _thinned(steps: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
     return [max(steps[i:i + size], key=lambda step: step[1]) for i in range(0, len(steps), size)]
 
 
+_Part = tuple[int, int]  # a value, or an element of it: its row, and its position
+_GIVEN = -1  # the position of what a body gets, whose memory is not its own
+
+
 class _Curve(Record):
     """Memory within a function, and for each value (its row, its bytes) from which of the
     function's own steps to which it is alive."""
@@ -245,14 +250,18 @@ class _Estimate:
         listing = self._listing
         own = self._own(head, parameters=True)
         return listing.size[head] + sum([
-            listing.size[r] for r in own if listing.operation[r] == "parameter"])
+            sum(self._sizes(r)) for r in own if listing.operation[r] == "parameter"])
 
     def function(self, head: int) -> _Curve:
         """The curve of a function, or of a body that begins with a note."""
         if head not in self._known:
             self._known[head] = _Curve([], [], [])  # for a call of itself
-            self._known[head] = self._computed(self._own(head))
+            self._known[head] = self._computed(self._own(head), head)
         return self._known[head]
+
+    def _sizes(self, row: int) -> Sequence[int]:
+        """The bytes of what a row gives, or of each of its elements."""
+        return self._listing.elements.get(row) or (self._listing.size[row],)
 
     def _own(self, head: int, parameters: bool = False) -> list[int]:
         """The operations of a function itself; with its `parameters` or without."""
@@ -267,9 +276,9 @@ class _Estimate:
             row = self._ends[row]
         return rows
 
-    def _computed(self, rows: Sequence[int]) -> _Curve:
+    def _computed(self, rows: Sequence[int], head: int) -> _Curve:
         listing = self._listing
-        values, freed = self._values(rows)
+        values, freed = self._values(rows, head)
         made: dict[int, int] = {}
         for _, size, first, _ in values:
             made[first] = made.get(first, 0) + size
@@ -280,6 +289,8 @@ class _Estimate:
             if listing.kind[row] != OPERATION:
                 continue
             starts.append((len(steps), row))
+            if row in listing.in_place:  # there while it runs
+                live += made.pop(row, 0)
             if len(steps) < _MOST_STEPS:
                 for body in self._bodies(row):
                     steps += [(r, live + b) for r, b in self.function(body).steps]
@@ -303,14 +314,18 @@ class _Estimate:
             inner = self._ends[inner]
         return called
 
-    def _values(self, rows: Sequence[int]
+    def _values(self, rows: Sequence[int], head: int
                 ) -> tuple[list[tuple[int, int, int, int]], dict[int, int]]:
         """The values of some rows (row, bytes, first and last row), and the bytes that are freed
         behind each row."""
         listing = self._listing
-        parts: dict[int, list[tuple[int, int]]] = {}  # the values (row, position) behind a row
-        sizes: dict[tuple[int, int], int] = {}
-        last: dict[tuple[int, int], int] = {}
+        parts: dict[int, list[_Part]] = {}
+        sizes: dict[_Part, int] = {}
+        last: dict[_Part, int] = {}
+        around = () if listing.kind[head] == HEAD else (head,)  # whose body this is
+        for row in (*around, *[r for r in self._own(head, parameters=True) if listing.operation[
+                r] == "parameter"]):
+            parts[row] = [(row, _GIVEN)]
         for row in rows:
             read = [part for o in self._reads(row) for part in parts.get(o, ())]
             for part in read:
@@ -321,21 +336,45 @@ class _Estimate:
                 continue
             if listing.operation[row] in self._constants or listing.kind[row] == HEAD:
                 continue
-            of = listing.elements.get(row) or (listing.size[row],)
-            parts[row] = [(row, i) for i in range(len(of))]
-            for i, size in enumerate(of):
+            parts[row] = []
+            for i, size in enumerate(self._sizes(row)):
+                parts[row].append((row, i))
                 sizes[row, i] = size
                 last[row, i] = row
         if rows:  # results stay
             for part in parts.get(rows[-1], [p for o in listing.operands[rows[-1]]
                                              for p in parts.get(o, ())]):
                 last.pop(part, None)
+        self._merge(parts, sizes, last)
         values = [(row, size, row, last.get((row, i), rows[-1])) for (row, i), size in
                   sizes.items() if size]
         freed: dict[int, int] = {}
         for part, row in last.items():
-            freed[row] = freed.get(row, 0) + sizes[part]
+            freed[row] = freed.get(row, 0) + sizes.get(part, 0)
         return values, freed
+
+    def _merge(self, parts: dict[int, list[_Part]], sizes: dict[_Part, int],
+               last: dict[_Part, int]) -> None:
+        """Make one value of each two that are in one place after another."""
+        listing = self._listing
+        for row in listing.given_back & parts.keys():
+            for part in parts[row]:
+                sizes.pop(part, None)
+        merged: dict[_Part, _Part] = {}
+        for row in parts:
+            for i, (operand, k) in listing.in_place.get(row, {}).items():
+                new, old = (row, i), parts.get(operand)
+                if not old:
+                    continue
+                part = old[k if k < len(old) else 0]
+                root = merged.get(part, part)
+                if root[1] != _GIVEN and last.get(root) != row:
+                    continue
+                merged[new] = root
+                sizes.pop(new, None)
+                last.pop(root, None)
+                if new in last:
+                    last[root] = last.pop(new)
 
     def _reads(self, row: int) -> list[int]:
         """What an operation and its bodies read."""
@@ -351,7 +390,8 @@ class _Estimate:
         start, row = max((pair for pair in curve.starts if pair[0] <= step), default=(0, head))
         found: dict[int, int] = {}
         for made, size, first, until in curve.values:
-            if first < row <= until or (first == row and curve.steps[step][0] == row):
+            if first < row <= until or (first == row and (
+                    curve.steps[step][0] == row or row in self._listing.in_place)):
                 found[made] = found.get(made, 0) + size
         offset = step - start
         for body in self._bodies(row) if row != head else ():

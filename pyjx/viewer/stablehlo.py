@@ -12,6 +12,7 @@ from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
 FREE = frozenset(("return", "func.return", "stablehlo.return", "stablehlo.constant",
                   "stablehlo.optimization_barrier", "stablehlo.tuple"))
 _VIEWS = frozenset(("stablehlo.optimization_barrier", "stablehlo.reshape"))
+_PUTS = frozenset(("stablehlo.dynamic_update_slice", "stablehlo.scatter"))
 _RUNNING = frozenset(("stablehlo.while", "stablehlo.case", "stablehlo.if", "call", "func.call",
                       "sdy.manual_computation"))
 _ALTERNATIVES = frozenset(("stablehlo.case", "stablehlo.if"))
@@ -23,10 +24,12 @@ _NAMED = re.compile(r'^"((?:[^"\\]|\\.)*)"(?:\((.*)\))?$')
 _CALLSITE = re.compile(r"^callsite\((#loc\d*) at (#loc\d*)\)$")
 _FUNCTION = re.compile(r"^func\.func .*?@([\w.$\-]+|\"[^\"]*\")\(")
 _VALUE = re.compile(r"%[\w$.\-]+")
+_READ = re.compile(r"(%[\w$.\-]+)(?:#(\d+))?")
 _RESULTS = re.compile(r"^((?:%[\w$.\-]+(?::\d+)?(?:, )?)+) = ")
 _OPERATION = re.compile(r'^"?([\w$.]+)"?')
 _CALLEE = re.compile(r"@([\w.$\-]+|\"[^\"]*\")\(")
 _PARAMETER = re.compile(r"(%[\w$.\-]+): ((?:[^,<>()]|<[^<>]*(?:<[^<>]*>[^<>]*)*>)+)")
+_DONATED = re.compile(r"tf\.aliasing_output = (\d+)")
 _INITIAL = re.compile(r"(%[\w$.\-]+) = (%[\w$.\-]+)")
 
 
@@ -96,6 +99,7 @@ class _Writer:
         self._values: dict[str, int] = {}
         self._functions: dict[str, int] = {}
         self._calls: dict[int, str] = {}
+        self._donated: list[int] = []  # which results lie where arguments of the function do
 
     def line(self, line: str) -> None:
         text = line.strip()
@@ -115,6 +119,7 @@ class _Writer:
             self._values = {}
             row = self.listing.add(text, len(self._open), HEAD, name=function[1].strip('"'))
             self._functions[function[1].strip('"')] = row
+            self._donated = list(map(int, _DONATED.findall(text)))
             self._parameters(text[:text.rfind(") ->")] if ") ->" in text else text, row)
             if text.endswith("{"):
                 self._open.append(row)
@@ -134,7 +139,10 @@ class _Writer:
         rest = text[results.end():] if results else text
         kind = _OPERATION.match(rest)
         operation = kind[1] if kind else ""
-        operands = list(dict.fromkeys([values[v] for v in _VALUE.findall(rest) if v in values]))
+        starts = dict(_INITIAL.findall(rest)) if opens else {}
+        read = [(values[v], int(k or 0)) for v, k in _READ.findall(rest)
+                if v in values and v not in starts]
+        operands = list(dict.fromkeys([o for o, _ in read]))
         shape = _result_types(rest, results)
         row = listing.add(text, len(self._open), operation=operation, shape=shape, name=name,
                           place=place, size=_size(shape), operands=operands)
@@ -142,8 +150,13 @@ class _Writer:
         if results:
             for value in _VALUE.findall(results[0]):
                 values[value] = row
-        for value, _ in _INITIAL.findall(rest) if opens else ():
-            values[value] = row
+        if starts:
+            listing.elements[row] = [bytes_of((a,)) for a in tensors(shape)]
+        if operation in _PUTS or starts:
+            listing.in_place[row] = dict(enumerate(read[:len(starts) or 1]))
+        values.update(dict.fromkeys(starts, row))
+        if operation in ("return", "func.return"):
+            listing.given_back.update([read[k][0] for k in self._donated if k < len(read)])
         callee = _CALLEE.search(rest) if operation in ("call", "func.call") else None
         if callee:
             self._calls[row] = callee[1].strip('"')

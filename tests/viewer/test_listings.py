@@ -12,6 +12,7 @@ from pyjx.experimental import pallas as pl
 from pyjx.lax.windows import select_and_scatter_p
 from pyjx.sharding import AbstractMesh, AxisType
 from pyjx.sharding import PartitionSpec as P
+from pyjx.viewer import stablehlo
 from pyjx.viewer.document import groups, program, signature
 from pyjx.viewer.graphs import call_graph, dot
 from pyjx.viewer.hlo import FREE, hlo_listing
@@ -528,3 +529,45 @@ slice={[0:200], [0:512]}
         "slice-done": (part, 0), "copy-done": (part, 0), "all-gather-done": (2 * part, 0),
         "all-reduce-done": (part, 0)}
     assert memory(listing, FREE).peak == 4 * 784 * 512 + 3 * part  # d beside h
+
+
+def stacked(c, ws):
+    def step(c, w):
+        c = jnp.tanh(c @ w)
+        return c, c
+
+    return lax.scan(step, c, ws)
+
+
+def rewritten(x, y):
+    return lax.fori_loop(0, 9, lambda i, x: x.at[i].set(jnp.sin(x[i + 1] + y)), x + 1)
+
+
+def kept(x, y):
+    x += 1
+    return x.at[0].set(y).sum() + x.sum()
+
+
+SQUARE = jax.ShapeDtypeStruct((500, 500), np.float32)
+
+
+@pytest.mark.parametrize(("f", "args", "options"), [
+    (stacked, [jax.ShapeDtypeStruct(s, np.float32) for s in ((64, 64), (500, 64, 64))], {}),
+    (jax.grad(lambda c, ws: stacked(c, ws)[0].sum(), (0, 1)),
+     [jax.ShapeDtypeStruct(s, np.float32) for s in ((64, 64), (500, 64, 64))], {}),
+    (rewritten, [SQUARE, 1.0], {}), (kept, [SQUARE, 1.0], {}),
+    (lambda x, y: x + y, [SQUARE, SQUARE], {"donate_argnums": 0})])
+def test_memory_is_as_xla_has_it_where_values_take_the_places_of_others(f, args, options):
+    traced = jax.jit(f, **options).trace(*args)
+    lowered = traced.lower()
+    with configuration.cache(False):
+        compiled = lowered.compile()
+    xla = compiled.memory_analysis()
+    wanted = (xla.argument_size_in_bytes + xla.output_size_in_bytes + xla.temp_size_in_bytes
+              - xla.alias_size_in_bytes)
+    found = [memory(hlo_listing(compiled.as_text(), Places(), "Optimised HLO"), FREE).peak,
+             memory(stablehlo_listing(lowered.as_text(), Places()), stablehlo.FREE).peak]
+    assert found == pytest.approx([wanted] * 2, rel=0.01)
+    if f in (stacked, rewritten, kept):
+        assert memory(jaxpr_listing(traced.jaxpr, Places()), frozenset()).peak == pytest.approx(
+            wanted, rel=0.01)

@@ -74,7 +74,7 @@ class App {
     const counted = first.devices > 1
       ? `FLOPs counted here, of shard_map on one of ${first.devices} devices` : "FLOPs counted here";
     const figures = [[counted, quantity(first.flops[0])],
-                     ["Peak memory", bytes(peak)],
+                     ["Peak memory, estimated", bytes(peak)],
                      ...this.program.figures.map(([key, value]) =>
                        [key, typeof value !== "number" ? String(value)
                          : /bytes/.test(key) ? bytes(value) : quantity(value)])];

@@ -27,8 +27,8 @@ class MemoryChart {
           aria-valuemin="1"><svg aria-hidden="true" preserveAspectRatio="none"></svg>
           <span class="cursor"></span></div>
         <p class="hint">An estimate from live ranges: a value takes its bytes from the operation
-          that makes it to the last one that reads it; arguments stay. It does not know of results
-          that are written where an operand was.</p>
+          that makes it to the last one that reads it; arguments stay. Loops and updates write where
+          their operands were; that XLA may do so elsewhere, too, it does not know.</p>
       </div>
       <div class="kin largest"></div>`;
     this.chart = this.element.querySelector(".chart");
