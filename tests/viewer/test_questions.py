@@ -183,6 +183,28 @@ def test_where_a_variable_or_a_function_is(page, query, kind, wanted):
     assert wanted in line
 
 
+@pytest.mark.parametrize("optimised", [False, True])
+def test_where_a_function_in_a_named_scope_is(browser, tmp_path, optimised):  # noqa: F811
+    def scoped(params, x):
+        with jax.named_scope("mlp_block"):
+            return jnp.sum(mlp(params["w1"], params["w2"], x)) + jnp.sum(x)
+
+    params = {"w1": jnp.ones((128, 800)), "w2": jnp.ones((800, 128))}
+    viewer.show(scoped, params, jnp.ones((64, 128)), optimised=optimised).save(
+        tmp_path / "scoped.html")
+    opened = viewed(browser, tmp_path / "scoped.html")
+    opened.keyboard.press("/")
+    opened.keyboard.type("mlp")
+    hits = opened.locator("#hits .link", has_text="function")
+    assert hits.all_inner_texts() == ["function mlp_block", "function mlp"]
+    hits.last.click()
+    found = [opened.evaluate("([f, r]) => viewer.panes[f].form.operation(r)", pair) for pair in
+             opened.evaluate("viewer.search.found.map(([form, row]) => [form.index, row])")]
+    assert found.count("dot_general") == 2 and not [name for name in found if "reduce" in name]
+    assert not opened.errors
+    opened.close()
+
+
 def test_which_operation_a_value_is_of(page):
     page.page.keyboard.press("/")
     name = page.text(".pane:nth-child(1) .row >> nth=2").split(":")[0].strip()

@@ -205,6 +205,8 @@ class Form {
   }
 }
 
+const INSTALLED = /[/\\](site|dist)-packages[/\\]/;
+
 /** All forms, and the places in the source. */
 class Program {
   constructor(data) {
@@ -254,7 +256,7 @@ class Program {
   /** The innermost frame of a place outside of installed packages, if there is one. */
   ownFrame(place) {
     const frames = this.frames(place);
-    return frames.find((f) => !/[/\\](site|dist)-packages[/\\]/.test(f.file)) ?? frames[0];
+    return frames.find((f) => !INSTALLED.test(f.file)) ?? frames[0];
   }
 
   /** For each node of the scopes the row in it, or in one below it, with the most of a column. */
@@ -283,23 +285,37 @@ class Program {
             ...this.valueHits(query, rows).slice(0, most)];
   }
 
+  /** For each place whether it, or one that it was called from, is as `test` wants it. */
+  placesBelow(test) {
+    const found = [];  // callers come first
+    this.places.caller.forEach((caller, place) => found.push(test(place) || found[caller] === true));
+    return found;
+  }
+
   functionHits(holds, rows) {
-    const names = new Set(this.scopes.label.map((l) => this.strings[l]).filter(holds));
+    const { file, function: of } = this.places;
+    const own = (place) => !INSTALLED.test(this.strings[file[place]]);
+    const names = new Set([...this.scopes.label, ...of.filter((_, place) => own(place))]
+      .map((number) => this.strings[number]).filter((name) => holds(name) && name !== "<module>"));
     for (const form of this.forms) {
       for (let row = 0; row < form.length; row++) {
         if (form.kind[row] === HEAD && holds(form.name(row))) names.add(form.name(row));
       }
     }
-    const isIn = (form, row, name) => {
+    const isIn = (form, row, name, below) => {
       if (form.kind[row] === HEAD) return form.name(row) === name;
+      if (form.kind[row] === OPERATION && below[form.place[row]]) return true;
       let node = form.kind[row] === OPERATION ? form.scope[row] : -1;
       while (node >= 0 && this.strings[this.scopes.label[node]] !== name) {
         node = this.scopes.parent[node];
       }
       return node >= 0;
     };
-    return [...names].map((name) => ({ kind: "function", text: shortName(name),
-                                       rows: () => rows((form, row) => isIn(form, row, name)) }));
+    return [...names].map((name) => ({
+      kind: "function", text: shortName(name), rows: () => {
+        const below = this.placesBelow((place) => own(place) && this.strings[of[place]] === name);
+        return rows((form, row) => isIn(form, row, name, below));
+      } }));
   }
 
   lineHits(holds, rows) {
@@ -312,14 +328,11 @@ class Program {
         found.set(`${f}:${line[place]}`, { f, n: line[place], text: `${key} ${text}` });
       }
     });
-    const isOf = (place, f, n) => {
-      for (let p = place; p >= 0; p = this.places.caller[p]) {
-        if (file[p] === f && line[p] === n) return true;
-      }
-      return false;
-    };
     return [...found.values()].sort((a, b) => a.n - b.n).map(({ f, n, text }) => ({
-      kind: "line", text, rows: () => rows((form, row) => isOf(form.place[row], f, n)) }));
+      kind: "line", text, rows: () => {
+        const below = this.placesBelow((p) => file[p] === f && line[p] === n);
+        return rows((form, row) => below[form.place[row]]);
+      } }));
   }
 
   valueHits(query, rows) {
