@@ -15,6 +15,7 @@ from lowering.types import quoted, tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.records import Record
+from pyjx.core.source_info import note_origin
 
 _TOKEN = "jax.token = true"
 KEEP_CALL = ' {mhlo.frontend_attributes = {inlineable = "false"}}'
@@ -217,27 +218,31 @@ def arguments(jaxpr: Jaxpr) -> dict[Var, str]:
 def emit_jaxpr(b: Block, jaxpr: Jaxpr, env: dict[Var, str]) -> list[str]:
     """Write the equations of `jaxpr`; the names of its inputs are in `env`."""
     rules, lines, marks, scope = b.module.rules, b.lines, b.marks, b.scope
-    for eqn in jaxpr.eqns:
-        rule = rules[eqn.primitive.name]
-        if rule is None:
-            raise NotImplementedError(
-                f"MLIR translation rule for primitive '{eqn.primitive}' not found for platform "
-                f"{b.module.platform}{_where_else(eqn.primitive.name, b.module.platform)}")
-        start = len(lines)
-        if rule.widens:
-            shape = eqn.outvars[0].aval.shape
-            out = rule.emit(b, eqn, *[
-                env[v] if type(v) is Var and v.aval.shape == shape else b.widened(v, env, shape)
-                for v in eqn.invars])
-        else:
-            out = rule.emit(b, eqn, *[
-                b.literal(v) if type(v) is Literal else env[v]  # type: ignore[index]
-                for v in eqn.invars])
-        if type(out) is str:
-            env[eqn.outvars[0]] = out
-        else:
-            env.update(zip(eqn.outvars, out, strict=True))
-        marks.append((start, len(lines), eqn, scope))
+    try:
+        for eqn in jaxpr.eqns:
+            rule = rules[eqn.primitive.name]
+            if rule is None:
+                raise NotImplementedError(
+                    f"MLIR translation rule for primitive '{eqn.primitive}' not found for platform "
+                    f"{b.module.platform}{_where_else(eqn.primitive.name, b.module.platform)}")
+            start = len(lines)
+            if rule.widens:
+                shape = eqn.outvars[0].aval.shape
+                out = rule.emit(b, eqn, *[
+                    env[v] if type(v) is Var and v.aval.shape == shape else b.widened(v, env, shape)
+                    for v in eqn.invars])
+            else:
+                out = rule.emit(b, eqn, *[
+                    b.literal(v) if type(v) is Literal else env[v]  # type: ignore[index]
+                    for v in eqn.invars])
+            if type(out) is str:
+                env[eqn.outvars[0]] = out
+            else:
+                env.update(zip(eqn.outvars, out, strict=True))
+            marks.append((start, len(lines), eqn, scope))
+    except Exception as error:
+        note_origin(error, eqn.source_info.traceback)
+        raise
     return [
         b.literal(v) if type(v) is Literal else env[v]  # type: ignore[index]
         for v in jaxpr.outvars]

@@ -68,6 +68,22 @@ def test_forward_mode_is_an_error(call):
             call(g)
 
 
+def held(f):
+    return jax.lax.scan(lambda c, _: (f(c), None), 1.0, None, length=2)[0]
+
+
+@pytest.mark.parametrize("around", [lambda f: f(1.0), jax.jit(lambda f: f(1.0), static_argnums=0),
+                                    held, lambda f: jax.lax.cond(True, f, f, 1.0)])
+def test_errors_of_lowering_name_the_users_line(around):
+    def tangent(x):
+        return jax.jvp(lambda y: f(y, y), (x,), (x,))[1]
+
+    with pytest.raises(TypeError, match=r"forward-mode .* custom_jvp rule has both modes") as error:
+        jax.jit(lambda: around(tangent))()
+    line = tangent.__code__.co_firstlineno + 1
+    assert f"test_custom_vjp.py:{line}:" in "".join(error.value.__notes__)
+
+
 def test_jaxpr():
     assert str(jax.make_jaxpr(f)(1.0, 2.0)) == """\
 { lambda ; a:f32[] b:f32[]. let
