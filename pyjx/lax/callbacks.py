@@ -163,8 +163,6 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
     >>> f(jnp.arange(3.0)).tolist()
     [0.0, 2.0, 4.0]
     """
-    if not callable(callback):
-        raise TypeError(f"pure_callback: callback must be callable, got {callback!r}.")
     check_vmap_method(vmap_method)
     _check_sharding("pure_callback", sharding)
     call, leaves, avals = _flat("pure_callback", callback, result_shape_dtypes, args, kwargs)
@@ -200,8 +198,6 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
     >>> seen
     [2.0]
     """
-    if not callable(callback):
-        raise TypeError(f"io_callback: callback must be callable, got {callback!r}.")
     _check_sharding("io_callback", sharding)
     call, leaves, avals = _flat("io_callback", callback, result_shape_dtypes, args, kwargs)
     outs = io_callback_p.bind(*leaves, callback=call, result_avals=avals, sharding=sharding,
@@ -227,6 +223,8 @@ def call_for_debugging(callback: Callable[..., Any], arrays: Sequence[Any], orde
 
 def _flat(op: str, callback: Callable[..., Any], result_shape_dtypes: Any, args: Sequence[Any],
           kwargs: dict[str, Any]) -> tuple[FlatCallback, list[Any], tuple[ShapedArray, ...]]:
+    if not callable(callback):
+        raise TypeError(f"{op}: callback must be callable, got {callback!r}.")
     leaves, in_tree = operands_in(f"{op} (args)", (tuple(args), kwargs))
     like, out_tree = tree_flatten(result_shape_dtypes)
     avals = tuple([result_aval(op, x) for x in like])

@@ -71,29 +71,25 @@ _NAME = "conv_general_dilated"
 
 def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
                   feature_groups: int, batch_groups: int) -> None:
-    for name, count in (("feature", feature_groups), ("batch", batch_groups)):
-        if count <= 0:
-            raise ValueError(f"{_NAME} {name}_group_count must be a positive integer, got {count}.")
     features, batch = lhs.shape[dn.lhs_spec[1]], lhs.shape[dn.lhs_spec[0]]
     outs, ins = rhs.shape[dn.rhs_spec[0]], rhs.shape[dn.rhs_spec[1]]
-    if features % feature_groups:
-        raise ValueError(f"{_NAME} feature_group_count must divide lhs feature dimension size, but "
-                         f"{feature_groups} does not divide {features}.")
+    groups = ("feature", feature_groups, features), ("batch", batch_groups, batch)
+    for name, count, size in groups:
+        if count <= 0:
+            raise ValueError(f"{_NAME} {name}_group_count must be a positive integer, got {count}.")
+        if size % count:
+            raise ValueError(f"{_NAME} {name}_group_count must divide lhs {name} dimension size, "
+                             f"but {count} does not divide {size}.")
     if features // feature_groups != ins:
         raise ValueError(
             f"{_NAME} lhs feature dimension size divided by feature_group_count must equal the "
             f"rhs input feature dimension size, but {features} // {feature_groups} != {ins}: axis "
             f"{dn.lhs_spec[1]} of the input, of shape {lhs.shape}, has its features, and axis "
             f"{dn.rhs_spec[1]} of the kernel, of shape {rhs.shape}; dimension_numbers names them.")
-    if outs % feature_groups:
-        raise ValueError(f"{_NAME} rhs output feature dimension size must be a multiple of "
-                         f"feature_group_count, but {outs} is not a multiple of {feature_groups}.")
-    if batch % batch_groups:
-        raise ValueError(f"{_NAME} batch_group_count must divide lhs batch dimension size, but "
-                         f"{batch_groups} does not divide {batch}.")
-    if outs % batch_groups:
-        raise ValueError(f"{_NAME} rhs output feature dimension size must be a multiple of "
-                         f"batch_group_count, but {outs} is not a multiple of {batch_groups}.")
+    for name, count, _ in groups:
+        if outs % count:
+            raise ValueError(f"{_NAME} rhs output feature dimension size must be a multiple of "
+                             f"{name}_group_count, but {outs} is not a multiple of {count}.")
     if batch_groups > 1 and feature_groups > 1:
         raise ValueError(
             "At most one of batch_group_count and feature_group_count may be > 1, got "

@@ -26,6 +26,7 @@ from pyjx.numpy.operands import (
     dtype_of,
     no_out,
     numpy_function,
+    refuse_in_place,
 )
 from pyjx.numpy.patterns import roomy
 from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands, promote_dtypes
@@ -37,11 +38,6 @@ if TYPE_CHECKING:
 
 
 # -- edits -----------------------------------------------------------------------------------------
-
-
-def _refuse_in_place(name: str) -> None:
-    raise ValueError(f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are "
-                     "immutable. Pass inplace=False to instead return an updated array.")
 
 
 def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Any, int]:
@@ -364,7 +360,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     """
     arr, mask, vals = operands("place", arr, mask, vals)
     if inplace:
-        _refuse_in_place("place")
+        refuse_in_place("place")
     shape = get_aval(arr).shape
     if get_aval(mask).size != get_aval(arr).size:
         raise ValueError("place: arr and mask must be the same size")
@@ -403,7 +399,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
     [5.0, 0.0, 5.0]
     """
     if inplace:
-        _refuse_in_place("put")
+        refuse_in_place("put")
     a, ind, v = operands("put", a, ind, v)
     if mode == "raise":
         raise NotImplementedError("The 'raise' mode to jnp.put is not supported.")

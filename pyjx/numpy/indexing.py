@@ -26,7 +26,7 @@ from pyjx.core.trace import eager_trace, state
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard_methods
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy.operands import canonical_axis, no_out
+from pyjx.numpy.operands import canonical_axis, no_out, refuse_in_place
 from pyjx.numpy.patterns import (
     APART,
     ARRAY,
@@ -756,9 +756,7 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: Any, axis: int | 
     [[5.0, 0.0], [0.0, 5.0]]
     """
     if inplace:
-        raise ValueError("jax.numpy.put_along_axis cannot modify arrays in-place, because JAX "
-                         "arrays are immutable. Pass inplace=False to instead return an updated "
-                         "array.")
+        refuse_in_place("put_along_axis")
     check_arraylike("put_along_axis", values)
     shape = get_aval(as_operand(arr)).shape
     x, i, axis = _aligned("put_along_axis", arr, indices, axis)

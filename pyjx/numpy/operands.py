@@ -262,6 +262,12 @@ def numpy_function(fun: Callable[..., Any] | None = None, /, *,
     return function
 
 
+def refuse_in_place(name: str) -> None:
+    """What a function of NumPy's does that is to write to an array."""
+    raise ValueError(f"jax.numpy.{name} cannot modify arrays in-place, because JAX arrays are "
+                     "immutable. Pass inplace=False to instead return an updated array.")
+
+
 def no_out(name: str, out: object) -> None:
     """Refuse the `out` argument, which has no meaning for immutable arrays."""
     if out is not None:

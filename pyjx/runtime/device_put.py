@@ -171,8 +171,7 @@ def _is_handed_around(old: Any, new: Any) -> bool:
 
 def _aval_of_leaf(x: Any) -> ShapedArray:
     if isinstance(x, np.ndarray) and x.dtype.kind in "OSUMm":
-        raise TypeError(f"Dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric "
-                        "types are supported by JAX.")
+        dtypes.check_valid_dtype(x.dtype, x)
     try:
         return get_aval(x)
     except TypeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 OPERATION, HEAD, NOTE, CLOSING = range(4)  # kinds of rows; a head begins a function
@@ -232,6 +232,22 @@ class Listing:
             inner = ends[inner]
         return found + [[head] for head in self.calls.get(row, ())]
 
+    def inner_first(self, ends: Sequence[int]) -> Iterator[tuple[int, list[list[int]]]]:
+        """All rows, each behind those below it, which come with it; a function once."""
+        known = set[int]()
+
+        def visit(row: int) -> Iterator[tuple[int, list[list[int]]]]:
+            if row in known:
+                return
+            known.add(row)
+            bodies = self.below(row, ends)
+            for inner in [r for body in bodies for r in body]:
+                yield from visit(inner)
+            yield row, bodies
+
+        for head in self.heads:
+            yield from visit(head)
+
     def runs_bodies(self, row: int) -> bool:
         return row in self.bodies and self.bodies[row].how == RUN
 
@@ -240,9 +256,9 @@ class Listing:
 
     def add_up(self) -> None:
         """Add to operations what their bodies cost."""
-        ends, known = self.ends(), set[int]()
-        for head in self.heads:
-            self._add(head, ends, known)
+        ends = self.ends()
+        for row, bodies in self.inner_first(ends):
+            self._add(row, bodies)
         if self.unsized:
             self._spread_unsized(ends)
 
@@ -259,18 +275,11 @@ class Listing:
                     self.unsized.add(row)
                     waiting.append(row)
 
-    def _add(self, row: int, ends: Sequence[int], known: set[int]) -> None:
-        """Add to a row what is below it, with what is added to that; to a function once."""
-        if self.kind[row] == HEAD:
-            if row in known:
-                return
-            known.add(row)
+    def _add(self, row: int, bodies: Sequence[Sequence[int]]) -> None:
+        """Add to a row what is below it."""
         how, times = self.bodies.get(row, ONCE)
-        costs = []
-        for body in self.below(row, ends):
-            for inner in body:
-                self._add(inner, ends, known)
-            costs.append((sum([self.flops[r] for r in body]), sum([self.traffic[r] for r in body])))
+        costs = [(sum([self.flops[r] for r in body]), sum([self.traffic[r] for r in body]))
+                 for body in bodies]
         if row in self.alternatives:
             costs = [max(costs, default=(0.0, 0.0))]
         if not costs and how == APPLIED:  # by the name of its operation

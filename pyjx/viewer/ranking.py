@@ -113,26 +113,13 @@ def carried(listing: Listing, spent: Costs, keys: Sequence[Sequence[Hashable]],
 
 def _add_up(listing: Listing, ends: Sequence[int], each: list[float]) -> list[float]:
     """The time of one run of each row, where operations that run bodies take that of these."""
-    known: set[int] = set()
-
-    def add(row: int) -> None:
-        if listing.kind[row] == HEAD:
-            if row in known:
-                return
-            known.add(row)
-        bodies = []
-        for body in listing.below(row, ends):
-            for inner in body:
-                add(inner)
-            bodies.append(sum([each[r] for r in body]))
+    for row, below in listing.inner_first(ends):
+        bodies = [sum([each[r] for r in body]) for body in below]
         if listing.kind[row] in (HEAD, NOTE):
             each[row] = sum(bodies)
         elif listing.runs_bodies(row) and any(bodies):
             each[row] = listing.bodies[row].times[0] * (
                 max(bodies) if row in listing.alternatives else sum(bodies))
-
-    for head in listing.heads:
-        add(head)
     return each
 
 

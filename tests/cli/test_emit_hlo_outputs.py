@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import time
+import webbrowser
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,15 @@ def place(tmp_path):
 def emit_to(run, model):
     """Write the same program to a path: (status, standard output, standard error)."""
     return lambda path: run(f"{model}:affine", "f32[2]", "-o", str(path))
+
+
+def test_the_page_that_is_opened_is_the_one_in_the_folder(run, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", lambda place: opened.append(place) or True)
+    assert run("-c", "lambda x: x", "f32[2]", "--emit", "jaxpr,html", "-o", f"{tmp_path}/",
+               "--open")[0] == 0
+    (page,) = tmp_path.glob("*.html")
+    assert opened == [f"file://{page}"]
 
 
 def test_a_new_file(emit_to, place):
@@ -221,6 +231,7 @@ def test_columns_of_costs_stand_below_their_heads(run, model, monkeypatch):
 
 SLOW = """
 import time
+import webbrowser
 
 def slow(x):
     time.sleep(0.4)
@@ -251,7 +262,8 @@ def test_what_takes_long_is_told(slow):
 
 
 def test_what_takes_long_is_told_on_a_line_that_goes(slow, monkeypatch):
-    monkeypatch.setattr(messages, "_is_live", lambda: True)
+    monkeypatch.setattr(messages, "is_terminal", lambda stream: True)
+    monkeypatch.setenv("TERM", "xterm")
     err = slow()
     told = re.findall("\r\x1b\\[2Kemit-hlo: tracing [^\r]*slow, for 0 s", err)
     assert len(told) > 1 and err.endswith("\r\x1b[2K") and "\n" not in err

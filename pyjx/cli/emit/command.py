@@ -29,6 +29,7 @@ from pyjx.cli.emit.messages import (
     XLA,
     CommandError,
     described,
+    is_terminal,
     of_xla,
     say,
     working,
@@ -305,17 +306,10 @@ def _places(options: Options) -> list[Output]:
     else:
         writing.check_writable(path)
         for o in here:
-            if NAMED[o.kind].binary and path in (None, "-") and _is_terminal():
+            if NAMED[o.kind].binary and path in (None, "-") and is_terminal(sys.stdout):
                 raise UsageError(f"{o.kind} is bytes; -o FILE writes them to a file.")
     options.folder = folder
     return options.emit
-
-
-def _is_terminal() -> bool:
-    try:
-        return sys.stdout.isatty()
-    except (ValueError, AttributeError):
-        return False
 
 
 def _emit_all(options: Options, program: Program, outputs: Sequence[Output]) -> int:
@@ -337,10 +331,7 @@ def _emit_all(options: Options, program: Program, outputs: Sequence[Output]) -> 
         path = output.path
         if path is None and options.folder:
             assert options.output is not None
-            kind = NAMED[output.kind]
-            place = list(NAMED).index(output.kind) + 1
-            path = os.path.join(options.output,
-                                f"{place:02}-{_file_name(program.name)}{kind.suffixes[0]}")
+            path = writing.path_in_folder(options.output, output.kind, program.name)
         elif path is None:
             path = options.output
         if several and path in (None, "-"):
@@ -353,10 +344,6 @@ def _emit_all(options: Options, program: Program, outputs: Sequence[Output]) -> 
     if options.open:
         reports.open_page(options, program)
     return 0
-
-
-def _file_name(name: str) -> str:
-    return "".join([c if c.isalnum() or c in "-_." else "_" for c in name]).strip("_.") or "program"
 
 
 def _for_stdout(options: Options, made: str | bytes) -> str | bytes:

@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
+from typing import Any
 
 from pyjx.core import advice, frames
 
@@ -64,7 +65,8 @@ def working(what: str, quiet: bool) -> Iterator[None]:
 
 
 def _tick(what: str, done: threading.Event) -> None:
-    start, live, shown = time.perf_counter(), _is_live(), False
+    start, shown = time.perf_counter(), False
+    live = is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb"
     wait, between = _PATIENCE[live]
     while not done.wait(wait):
         text = f"emit-hlo: {what}, for {time.perf_counter() - start:.0f} s"
@@ -74,9 +76,10 @@ def _tick(what: str, done: threading.Event) -> None:
         _write(_CLEAR)
 
 
-def _is_live() -> bool:
+def is_terminal(stream: Any) -> bool:
+    """Whether a stream is shown as it is written; a closed one, or None, is not."""
     try:
-        return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        return bool(stream.isatty())
     except (ValueError, AttributeError):
         return False
 

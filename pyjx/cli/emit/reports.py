@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from emit_hlo.arguments import Options, chip_of
-from emit_hlo.tables import NAMED
 from pyjx.cli.emit import targets, writing
 from pyjx.cli.emit.messages import CommandError, of_xla, say, working
 from pyjx.core.frames import shown_path
@@ -117,9 +116,7 @@ def open_page(options: Options, program: Program) -> None:
     """Show the page in the user's browser."""
     path = next((o.path for o in options.emit if o.kind == "html" and o.path), None)
     if path is None and options.folder:
-        kind = NAMED["html"]
-        number = list(NAMED).index("html") + 1
-        path = os.path.join(options.output or "", f"{number:02}-{program.name}{kind.suffixes[0]}")
+        path = writing.path_in_folder(options.output or "", "html", program.name)
     if path is None and options.output not in (None, "-"):
         path = options.output
     if path is None:

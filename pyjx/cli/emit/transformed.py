@@ -92,9 +92,8 @@ def _of_data(function: Any, value: Any, kwargs: dict[str, Any]
         several = list(value), kwargs
     elif isinstance(value, dict) and all([isinstance(k, str) for k in value]):
         several = [], {**value, **kwargs}
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
+    signature = _signature(function)
+    if signature is None:
         return several if several[0] else one
     for args, named in (several, one):
         with suppress(TypeError):
@@ -141,18 +140,16 @@ def _example_args(function: Any, name: str) -> Any:
     return getattr(function, "__globals__", {}).get("example_args")
 
 
+def _signature(function: Any) -> inspect.Signature | None:
+    """The signature of a function that tells it."""
+    with suppress(TypeError, ValueError):
+        return inspect.signature(function)
+    return None
+
+
 def _parameters(function: Any) -> list[inspect.Parameter]:
-    try:
-        return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return []
-
-
-def _signature(function: Any) -> str:
-    try:
-        return str(inspect.signature(function))
-    except (TypeError, ValueError):
-        return "(...)"
+    signature = _signature(function)
+    return [*signature.parameters.values()] if signature else []
 
 
 _JAXTYPING = {"Float": "f32", "Float32": "f32", "Float16": "f16", "BFloat16": "bf16",
@@ -190,9 +187,8 @@ def _of_annotation(annotation: Any, reader: Reader) -> Any:
 
 def _check_signature(function: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any],
                      transforms: Sequence[tuple[str, str]], specs: Sequence[str]) -> None:
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
+    signature = _signature(function)
+    if signature is None:
         return
     try:
         signature.bind(*args, **kwargs)

@@ -11,7 +11,8 @@ import time
 from typing import Any
 
 import emit_hlo
-from pyjx.cli.emit.messages import CommandError
+from emit_hlo.tables import NAMED
+from pyjx.cli.emit.messages import CommandError, is_terminal
 from pyjx.lazy import deferred
 
 console = deferred("rich.console")  # an optional package
@@ -137,6 +138,13 @@ def make_folder(path: str) -> None:
         raise CommandError(f"{path}: permission denied.")
 
 
+def path_in_folder(folder: str, kind: str, program: str) -> str:
+    """Where a form of a program goes, among the others."""
+    name = "".join([c if c.isalnum() or c in "-_." else "_" for c in program]).strip("_.")
+    place = list(NAMED).index(kind) + 1
+    return os.path.join(folder, f"{place:02}-{name or 'program'}{NAMED[kind].suffixes[0]}")
+
+
 def clean_up() -> None:
     """Take away files that were being written."""
     for path in tuple(_unfinished):
@@ -162,10 +170,8 @@ def is_colored(color: str, stream: Any) -> bool:
     """Whether text for a stream is coloured."""
     if color != "auto":
         return color == "always"
-    try:
-        return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    except (ValueError, AttributeError):
-        return False
+    return is_terminal(stream) and "NO_COLOR" not in os.environ and (
+        os.environ.get("TERM") != "dumb")
 
 
 def colored(text: str, kinds: tuple[str, ...]) -> str:
