@@ -11,16 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from lowering import shardings
 from lowering.locations import Locations, Scope
 from lowering.module import Function, Module, constant_operand, emit_jaxpr
-from lowering.shardings import (
-    ONE,
-    Partitioning,
-    annotate,
-    constrained,
-    placed_in_memory,
-    with_token,
-)
 from pyjx.core.avals import ShapedArray, taken_over
 from pyjx.core.effects import is_ordered
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
@@ -132,7 +125,7 @@ def dynamic_module(name: str, platform: str, partitions: int, avals: Sequence[An
 
 
 def _annotate(main: Function, jaxpr: Jaxpr, donated: Sequence[bool], kept: Sequence[bool],
-              partitioning: Partitioning, hoisted: Sequence[bool]) -> list[ShapedArray]:
+              partitioning: shardings.Partitioning, hoisted: Sequence[bool]) -> list[ShapedArray]:
     """Say of the main function's arguments and results all that is known; the types of those
     donated in vain."""
     given, results = partitioning.in_shardings, partitioning.out_shardings
@@ -143,10 +136,11 @@ def _annotate(main: Function, jaxpr: Jaxpr, donated: Sequence[bool], kept: Seque
                                 strict=True):
         if attribute:
             words.append(attribute)
-    if partitioning is not ONE:
+    if partitioning is not shardings.ONE:
         p, before = partitioning, [None] * n_consts
         ins = [*compress(p.const_shardings, hoisted), *compress(given, kept)]
-        annotate(main, ([v.aval for v in taken], jaxpr.out_avals), (ins, results), p._replace(
+        avals = [v.aval for v in taken], jaxpr.out_avals
+        shardings.annotate(main, avals, (ins, results), p._replace(
             kinds=([*before, *compress(p.kinds[0], kept)], p.kinds[1]),
             layouts=([*before, *compress(p.layouts[0], kept)], p.layouts[1])))
     return unused
@@ -164,7 +158,7 @@ def _names(debug: DebugInfo, n_consts: int, kept: Sequence[bool], n_results: int
 
 def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
           donated: Sequence[bool] = (), keep_unused: bool = True,
-          inline_constants: bool = False, partitioning: Partitioning = ONE,
+          inline_constants: bool = False, partitioning: shardings.Partitioning = shardings.ONE,
           devices: Sequence[Any] = (), paths: Sequence[str] = ()) -> LoweredProgram:
     """Lower a jaxpr. The same jaxpr gives the same text.
 
@@ -187,7 +181,7 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
     ordered = is_ordered(jaxpr.effects)
     if ordered:
         donated = [False, *(donated or [False] * (len(jaxpr.invars) - 1))]
-        partitioning = with_token(partitioning)
+        partitioning = shardings.with_token(partitioning)
     used = set(jaxpr.invars) if keep_unused else used_variables(jaxpr)
     kept = [v in used or has_symbols(v.aval) for v in jaxpr.invars]
     donated = [d and k for d, k in zip(donated or [False] * len(kept), kept, strict=True)]
@@ -216,10 +210,10 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
             env[v] = constant_operand(main.block, c, v.aval)
     outs = emit_jaxpr(main.block, jaxpr, env)
     if partitioning.is_spread:
-        outs = constrained(main.block, outs, jaxpr.out_avals, partitioning.out_shardings)
+        outs = shardings.constrained(main.block, outs, jaxpr.out_avals, partitioning.out_shardings)
     for i, kind in enumerate(partitioning.kinds[1]):
         if kind is not None:
-            outs[i] = placed_in_memory(main.block, outs[i], jaxpr.out_avals[i], kind)
+            outs[i] = shardings.placed_in_memory(main.block, outs[i], jaxpr.out_avals[i], kind)
     main.close(outs)
     main.names = partial(_names, closed.debug_info, len(hoisted), kept, len(outs), ordered)
     if ordered:

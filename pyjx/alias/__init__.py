@@ -29,21 +29,11 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pyjx
-from pyjx import compat, jax_imports, version
+from pyjx import compat, jax_imports, lazy, version
 from pyjx.compat import pickles
 from pyjx.engine.forward import LinearizeTracer
 from pyjx.engine.linearize import LinearTracer
 from pyjx.guards import guard
-from pyjx.lazy import (
-    Named,
-    filled,
-    hears_modules,
-    hears_names,
-    is_ready,
-    loaded,
-    own_dictionary,
-    tables,
-)
 from pyjx.states import states
 
 __all__ = ["VARIABLE", "install", "install_when_asked", "told_version"]
@@ -98,7 +88,7 @@ class SameModule(Loader):
         self.spec: ModuleSpec | None = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = loaded(self.name)
+        module = lazy.loaded(self.name)
         self.spec = module.__spec__
         show_as_jax(module)
         return module
@@ -165,17 +155,17 @@ def show_jax_names() -> None:
             array.__module__ = f"jax.{array.__module__.removeprefix('pyjx.')}"
             importlib.import_module(array.__module__)
     pickles.write_as_jax()
-    hears_names.append(name_as_jax)
-    hears_modules.append(LoadedClasses())
-    hears_modules[-1]()
+    lazy.hears_names.append(name_as_jax)
+    lazy.hears_modules.append(LoadedClasses())
+    lazy.hears_modules[-1]()
     for module in [m for name, m in list(sys.modules.items()) if name.partition(".")[0] == "pyjx"]:
         show_as_jax(module)
 
 
 def _is_public(package: str, name: str, value: Any) -> bool:
     """Whether a package has the value under a name, which may not have been used yet."""
-    module, original = tables.get(package, {}).get(name, (package, name))
-    return module in sys.modules and own_dictionary(sys.modules[module]).get(original) is value
+    module, original = lazy.tables.get(package, {}).get(name, (package, name))
+    return module in sys.modules and lazy.own_dictionary(sys.modules[module]).get(original) is value
 
 
 def name_as_jax(package: str, name: str, value: Any) -> None:
@@ -217,24 +207,24 @@ class LoadedClasses:
     def ready(self) -> list[tuple[str, list[tuple[str, str, str]]]]:
         """The modules that have loaded since it was asked, and what is public of them, where."""
         with self.lock:
-            for package in set(tables) - self.told:
+            for package in set(lazy.tables) - self.told:
                 self.told.add(package)
-                for name, (module, original) in tables[package].items():
+                for name, (module, original) in lazy.tables[package].items():
                     self.waiting.setdefault(module, []).append((package, name, original))
-            for home in set(filled) - self.homes:
+            for home in set(lazy.filled) - self.homes:
                 self.homes.add(home)
                 self.waiting.setdefault(home, [])
-            come = [m for m in list(self.waiting) if is_ready(sys.modules.get(m))]
+            come = [m for m in list(self.waiting) if lazy.is_ready(sys.modules.get(m))]
             return [(m, self.waiting.pop(m, [])) for m in come]
 
     def name(self, module: str, names: list[tuple[str, str, str]]) -> None:
         """Let what objects hold of a module be of jax's."""
         pickles.move_held(module)
-        own = own_dictionary(sys.modules[module])
+        own = lazy.own_dictionary(sys.modules[module])
         for package, name, original in names:
             if isinstance(own.get(original), type):
                 name_as_jax(package, name, own[original])
-        for view in filled.get(module, ()):
+        for view in lazy.filled.get(module, ()):
             show_as_jax(sys.modules[view])
 
 
@@ -249,9 +239,9 @@ _OF_CORE = ("AbstractValue", "ShapedArray", "Trace", "ensure_compile_time_eval",
 
 def show_as_jax(module: ModuleType) -> None:
     """`name_as_jax` for what a module has by now."""
-    own = own_dictionary(module)
-    if type(module) is ModuleType and module.__name__ in tables:
-        module.__class__ = Named
+    own = lazy.own_dictionary(module)
+    if type(module) is ModuleType and module.__name__ in lazy.tables:
+        module.__class__ = lazy.Named
     for name in own.get("__all__", ()):
         if name in own:
             name_as_jax(module.__name__, name, own[name])
@@ -280,8 +270,8 @@ def install() -> None:
         flag.read_environment()
     jax_imports.answer_with(Alias())
     for module in (pyjx, version):
-        own_dictionary(module).update(__version__=told, __version_info__=version.numbers(told))
+        lazy.own_dictionary(module).update(__version__=told, __version_info__=version.numbers(told))
     sys.modules["jax"] = pyjx
-    own_dictionary(pyjx)["_src"] = compat  # which programs read of `jax` without importing it
+    lazy.own_dictionary(pyjx)["_src"] = compat  # which programs read of `jax` without importing it
     show_jax_names()
     reach_children()

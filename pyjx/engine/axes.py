@@ -293,6 +293,12 @@ def at_front(x: ArrayLike, dim: int | None, along: Axis | int) -> Any:
     return broadcast_axis(x, along, 0) if dim is None else moveaxis(x, dim, 0)
 
 
+def all_at_front(operands: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    """The operands of a batching rule, each with its batch axis in front."""
+    along = batch_along(operands, dims)
+    return [at_front(x, d, along) for x, d in zip(operands, dims, strict=True)]
+
+
 def reduced_shape(name: str, x: ShapedArray, axes: tuple[int, ...]) -> tuple[int, ...]:
     """The shape without `axes`, which must be distinct and in range."""
     if len(set(axes)) != len(axes):

@@ -14,17 +14,8 @@ from pyjx.core.meshes import AbstractMesh
 from pyjx.core.named_axes import Axis, named_axis, sharding_along
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import Trace, Tracer, as_dynamic, check_leaks, new_level, state
+from pyjx.engine import discharge
 from pyjx.engine.axes import at_front, broadcast_axis, moveaxis
-from pyjx.engine.discharge import (
-    addupdate_p,
-    bind_discharged,
-    get_p,
-    holds_state,
-    new_ref_p,
-    rules_take_refs,
-    swap_p,
-    without_own_refs,
-)
 from pyjx.engine.functions import made_in
 from pyjx.engine.moves import made_to_lie
 from pyjx.engine.types import Dims, FlatFunction, Params, Value, Values
@@ -111,21 +102,21 @@ class BatchTrace(Trace):
             return
         for x in operands:
             if type(x) is BatchTracer and x.batch_dim is None and x._trace is self:
-                whole = broadcast_axis(get_p.bind(x.val, indexers=()), self.axis, 0)
+                whole = broadcast_axis(discharge.get_p.bind(x.val, indexers=()), self.axis, 0)
                 kind = x.val.aval.kind
-                x.val = self.parent.make_ref(new_ref_p, (whole,), {
+                x.val = self.parent.make_ref(discharge.new_ref_p, (whole,), {
                     "memory_space": x.aval.memory_space, "kind": kind, "pin": False})
                 x.batch_dim = 0
 
     def process(self, primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
         if not self.alive:
             self.check_alive(operands)
-        if primitive.effects is not None and holds_state(primitive, params):
-            if not rules_take_refs(primitive, operands, params):
-                return bind_discharged(primitive, operands, params)
-            params = without_own_refs(params)
+        if primitive.effects is not None and discharge.holds_state(primitive, params):
+            if not discharge.rules_take_refs(primitive, operands, params):
+                return discharge.bind_discharged(primitive, operands, params)
+            params = discharge.without_own_refs(params)
             self.part_own_refs(operands)
-        elif primitive is swap_p or primitive is addupdate_p:
+        elif primitive is discharge.swap_p or primitive is discharge.addupdate_p:
             self.part_own_refs(operands)
         vals = []
         dims: list[int | None] = []

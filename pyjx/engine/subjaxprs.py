@@ -24,20 +24,10 @@ from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables, without_effects
 from pyjx.core.records import Record
 from pyjx.core.specs import NO_AXES, Axes
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
-from pyjx.engine import logs
+from pyjx.engine import linearize, logs
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.batching import batch_flat, cut_along, match_axis
 from pyjx.engine.forward import jvp_flat
-from pyjx.engine.linearize import (
-    LinearProgram,
-    LinearTrace,
-    accumulate,
-    backward_eqns,
-    is_decomposed,
-    linearize_flat,
-    record_flat,
-    taken_apart,
-)
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents, instantiate
 from pyjx.engine.types import Cotangents, Flags, FlatFunction, Params, Tangents
 
@@ -252,7 +242,7 @@ def linearize_jaxpr(closed: ClosedJaxpr, nonzero: Flags, instantiated: Flags | N
     """The program and its derivative, apart. Out tangents `instantiated` are results even if zero.
     """
     avals = closed.in_avals
-    recording = _Recording(closed, linearize_flat, nonzero)
+    recording = _Recording(closed, linearize.linearize_flat, nonzero)
     known = trace_to_jaxpr(recording.run, avals, closed.debug_info)
     return LinearizedJaxpr(*recording.parts(known, tangent_avals(avals, nonzero), instantiated))
 
@@ -278,11 +268,11 @@ def split_jaxpr(closed: ClosedJaxpr, linear: Flags, instantiated: Flags) -> Spli
     dependent: Flags = ()
 
     def record(fun: FlatFunction, values: Sequence[Any], linear: Sequence[bool]
-               ) -> tuple[list[Any], LinearProgram]:
+               ) -> tuple[list[Any], linearize.LinearProgram]:
         nonlocal dependent
         given = iter(values)
         args = [a if lin else next(given) for a, lin in zip(avals, linear, strict=True)]
-        outs, program, flags = record_flat(fun, args, linear, instantiated)
+        outs, program, flags = linearize.record_flat(fun, args, linear, instantiated)
         dependent = tuple(flags)
         return outs, program
 
@@ -293,7 +283,7 @@ def split_jaxpr(closed: ClosedJaxpr, linear: Flags, instantiated: Flags) -> Spli
 
 
 # (function, its known inputs, a flag for each input) -> its known outs and its linear program.
-Recorder = Callable[[FlatFunction, Sequence[Any], Flags], tuple[list[Any], LinearProgram]]
+Recorder = Callable[[FlatFunction, Sequence[Any], Flags], tuple[list[Any], linearize.LinearProgram]]
 
 
 class _Recording:
@@ -305,7 +295,7 @@ class _Recording:
 
     __slots__ = ("_flags", "_fun", "_n_out", "_program", "_record")
 
-    _program: LinearProgram
+    _program: linearize.LinearProgram
     _n_out: int  # results that are no residuals
 
     def __init__(self, closed: ClosedJaxpr, record: Recorder, flags: Flags) -> None:
@@ -389,17 +379,17 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
     jaxpr = closed.jaxpr
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     env.update(zip(jaxpr.invars, operands, strict=True))
-    trace = LinearTrace()
+    trace = linearize.LinearTrace()
     eqns = trace.eqns
     with source_info.replaying() as replay:
         for eqn in jaxpr.eqns:
             primitive = eqn.primitive
             values = [literal_value(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
             if any([type(v) is UndefinedPrimal for v in values]):
-                apart = primitive.holder.split is not None or is_decomposed(primitive)
+                apart = primitive.holder.split is not None or linearize.is_decomposed(primitive)
                 if apart and not eqn.effects:
                     replay.source = eqn.source_info
-                    results = taken_apart(trace, primitive, values, eqn.params)
+                    results = linearize.taken_apart(trace, primitive, values, eqn.params)
                 else:
                     results = [UndefinedPrimal(v.aval) for v in eqn.outvars]
                     eqns.append((primitive, values, results, eqn.params, eqn.source_info))
@@ -412,12 +402,12 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
     for v, ct in zip(jaxpr.outvars, cotangents, strict=True):
         linear = None if isinstance(v, Literal) else env[v]
         if type(linear) is UndefinedPrimal and type(ct) is not Zero:
-            accumulate(cts, linear, ct)
+            linearize.accumulate(cts, linear, ct)
     if state.dynamic is eager_trace:
-        backward_eqns(eqns, cts)
+        linearize.backward_eqns(eqns, cts)
     else:
         with source_info.replaying() as replay:
-            backward_eqns(eqns, cts, replay)
+            linearize.backward_eqns(eqns, cts, replay)
     return [
         None if type(x) is not UndefinedPrimal else cts[x] if x in cts
         else Zero.cotangent_of(x.aval)

@@ -41,7 +41,19 @@ DotDimensionNumbers = tuple[
 # -- precision -------------------------------------------------------------------------------------
 
 
-class Precision(Enum):
+class _Named(Enum):
+    """Values that are shown by their names alone, and hashed as objects."""
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    __hash__ = object.__hash__
+
+
+class Precision(_Named):
     """How exactly a TPU or GPU multiplies; the CPU always does so in the operands' precision.
 
     `Precision(name)` takes the other names too: "fastest", "float32", "bfloat16", "tensorfloat32",
@@ -52,17 +64,9 @@ class Precision(Enum):
     HIGH = 1
     HIGHEST = 2
 
-    def __repr__(self) -> str:
-        return f"{self.__class__.__name__}.{self.name}"
-
-    def __str__(self) -> str:
-        return self.name
-
     @classmethod
     def _missing_(cls, value: object) -> Precision | None:
         return _precision_names.get(value)
-
-    __hash__ = object.__hash__
 
 
 _precision_names: dict[Any, Precision] = {
@@ -89,7 +93,7 @@ class DotAlgorithm(Record):
     allow_imprecise_accumulation: bool = False
 
 
-class DotAlgorithmPreset(Enum):
+class DotAlgorithmPreset(_Named):
     """The algorithms that accelerators have, named by the types of lhs, rhs and accumulation."""
 
     DEFAULT = 1
@@ -108,14 +112,6 @@ class DotAlgorithmPreset(Enum):
     TF32_TF32_F32_X3 = 14
     F32_F32_F32 = 15
     F64_F64_F64 = 16
-
-    def __repr__(self) -> str:
-        return f"{self.__class__.__name__}.{self.name}"
-
-    def __str__(self) -> str:
-        return self.name
-
-    __hash__ = object.__hash__
 
     @property
     def accumulation_type(self) -> Any:

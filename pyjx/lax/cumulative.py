@@ -25,7 +25,7 @@ from pyjx.core.explicit import Entries, agreed, whole_along
 from pyjx.core.integers import as_int
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import greatest, least, scalar_constant
-from pyjx.engine.axes import at_front, batch_along
+from pyjx.engine.axes import all_at_front
 from pyjx.engine.primitives import cast
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
 from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
@@ -133,9 +133,8 @@ def _recurrence_transpose(ct: Tangent, a: Operand, b: Operand, *, axis: int, rev
 
 def _recurrence_batch(operands: Values, dims: Dims, *, axis: int, reverse: bool
                       ) -> tuple[Value, int | None]:
-    along = batch_along(operands, dims)
-    a, b = (at_front(x, d, along) for x, d in zip(operands, dims, strict=True))
-    return linear_recurrence_p.bind(a, b, axis=axis + 1, reverse=reverse), 0
+    return linear_recurrence_p.bind(
+        *all_at_front(operands, dims), axis=axis + 1, reverse=reverse), 0
 
 
 linear_recurrence_p = register(Primitive(

@@ -18,7 +18,7 @@ from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.specs import reshard_first
 from pyjx.core.trace import is_concrete
-from pyjx.engine.axes import at_front, batch_along, broadcast_in_dim, moveaxis, reduce_sum
+from pyjx.engine.axes import all_at_front, at_front, broadcast_in_dim, moveaxis, reduce_sum
 from pyjx.engine.rules import jvp_linear, unbatched_dims
 from pyjx.engine.tangents import instantiate, is_undefined_primal
 from pyjx.engine.types import BatchDims, Dims, Operand, Tangent, Value, Values
@@ -307,9 +307,7 @@ def _concatenate_transpose(ct: Value, *xs: Operand, dimension: int) -> Sequence[
 
 
 def _concatenate_batch(operands: Values, dims: Dims, *, dimension: int) -> tuple[Value, int | None]:
-    along = batch_along(operands, dims)
-    xs = [at_front(x, d, along) for x, d in zip(operands, dims, strict=True)]
-    return concatenate_p.bind(*xs, dimension=dimension + 1), 0
+    return concatenate_p.bind(*all_at_front(operands, dims), dimension=dimension + 1), 0
 
 
 def _joined_sharding(xs: Sequence[ShapedArray]) -> Entries:
@@ -388,9 +386,7 @@ def _stack_transpose(ct: Tangent, *xs: Operand, axis: int) -> Sequence[Any]:
 
 
 def _stack_batch(operands: Values, dims: Dims, *, axis: int) -> tuple[Value, int | None]:
-    along = batch_along(operands, dims)
-    xs = [at_front(x, d, along) for x, d in zip(operands, dims, strict=True)]
-    return stack_p.bind(*xs, axis=axis + 1), 0
+    return stack_p.bind(*all_at_front(operands, dims), axis=axis + 1), 0
 
 
 stack_p = register(Primitive("stack", moves=True, rearranges=True, shape_rule=_stack_shape,

@@ -29,7 +29,7 @@ from pyjx.core.primitive import AS_PROGRAMS, Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.core.specs import reshard_first
-from pyjx.engine.axes import at_front, batch_along
+from pyjx.engine.axes import all_at_front, at_front, batch_along
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.moves import constant_beside
@@ -151,9 +151,7 @@ def _window_params(params: Params) -> dict[str, Any]:
 
 def _windows_batch(primitive: Primitive) -> Rule:
     def batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int | None]:
-        along = batch_along(operands, dims)
-        moved = [at_front(x, d, along) for x, d in zip(operands, dims, strict=True)]
-        return primitive.bind(*moved, **_window_params(params)), 0
+        return primitive.bind(*all_at_front(operands, dims), **_window_params(params)), 0
 
     return batch
 

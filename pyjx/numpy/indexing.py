@@ -488,7 +488,7 @@ class IndexUpdateRef:
                                wrap_negative_indices)
         if type(y) not in aval_makers:
             try:
-                y = _values_of(y)
+                y = jnp.asarray(y)
             except (TypeError, ValueError) as error:
                 error.add_note(f"It was given to x.at[index].{method}, which takes an array or a "
                                "number.")
@@ -516,10 +516,6 @@ class IndexUpdateRef:
         options = _options(mode, None, indices_are_sorted, unique_indices, wrap_negative_indices)
         pattern, values = parse(self.array.aval.shape, self.index, wrap_negative_indices)
         return write("apply", self.array, None, pattern, values, options, func)
-
-
-def _values_of(y: ArrayLike) -> Any:
-    return jnp.asarray(y)
 
 
 def _holds(dtype: DTypeLike, y: int) -> bool:
@@ -760,7 +756,7 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: Any, axis: int | 
     check_arraylike("put_along_axis", values)
     shape = get_aval(as_operand(arr)).shape
     x, i, axis = _aligned("put_along_axis", arr, indices, axis)
-    x = _values_of(x)
+    x = jnp.asarray(x)
     own, wanted = np.shape(values), get_aval(i).shape
     if len(own) > len(wanted) or any(
             n not in (1, m) for n, m in zip(own[::-1], wanted[::-1], strict=False)):

@@ -23,7 +23,7 @@ from pyjx.core.explicit import Entries, entries_of
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import is_scalar_constant
-from pyjx.engine.axes import at_front, batch_along
+from pyjx.engine.axes import all_at_front
 from pyjx.engine.calls import call_in_place
 from pyjx.engine.decompose import traced
 from pyjx.engine.tangents import Zero
@@ -164,9 +164,7 @@ def _log_slope(a: Value, log: Value) -> Array:
 
 
 def _gamma_batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int | None]:
-    along = batch_along(operands, dims)
-    key, a = [at_front(x, d, along) for x, d in zip(operands, dims, strict=True)]
-    return random_gamma_p.bind(key, a, **params), 0
+    return random_gamma_p.bind(*all_at_front(operands, dims), **params), 0
 
 
 def _gamma_sharding(out: ShapedArray, key: ShapedArray, a: ShapedArray, **params: Any) -> Entries:

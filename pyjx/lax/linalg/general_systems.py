@@ -18,7 +18,7 @@ from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, Unrolled, register
 from pyjx.core.specs import reshard_first
-from pyjx.engine.axes import at_front, batch_along, moveaxis
+from pyjx.engine.axes import all_at_front, moveaxis
 from pyjx.engine.rules import jvp_zero
 from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
@@ -354,9 +354,7 @@ def _batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int]:
         shape = get_aval(b).shape
         merged = lax.reshape(b, (*shape[:-2], shape[-2] * shape[-1]))
         return lax.reshape(solve_p.bind(*matrix, merged, **params), shape), place
-    along = batch_along(operands, dims)
-    return solve_p.bind(*[at_front(x, d, along) for x, d in zip(operands, dims, strict=True)],
-                        **params), 0
+    return solve_p.bind(*all_at_front(operands, dims), **params), 0
 
 
 def _by_elimination(a: Value, factors: Value, order: Value, b: Value, *, transpose: bool,

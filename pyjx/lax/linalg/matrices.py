@@ -20,7 +20,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive, Unrolled
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.engine.axes import at_front, batch_along, transpose_p
+from pyjx.engine.axes import all_at_front, transpose_p
 from pyjx.engine.calls import call, call_as_one_kernel
 from pyjx.engine.decompose import traced
 from pyjx.engine.moves import constant_beside
@@ -382,9 +382,7 @@ def define_leading(primitive: Primitive) -> None:
     last ones. It would take the batch for one of these, where an example has too few, so the shape
     rule is asked first."""
     def batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, Any]:
-        along = batch_along(operands, dims)
-        out = primitive.bind(
-            *[at_front(x, d, along) for x, d in zip(operands, dims, strict=True)], **params)
+        out = primitive.bind(*all_at_front(operands, dims), **params)
         return out, [0] * len(out) if primitive.multiple_results else 0
 
     primitive.define(batch=batch)
