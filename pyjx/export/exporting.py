@@ -158,7 +158,7 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: TreeDef, out_tree: Tr
     kept = tuple([i for i, k in enumerate(programs[0].kept) if k])
     text = programs[0].named_text()
     if several:
-        text = _for_several(name, programs, platforms, in_avals, closed.out_avals,
+        text = _for_several(programs, platforms, in_avals, closed.out_avals,
                             closed.jaxpr.debug_info.result_paths or ())
     return Exported(
         name, in_tree, in_avals, out_tree, tuple(closed.out_avals),
@@ -210,7 +210,7 @@ def _artifact(name: str, text: str, is_dynamic: bool) -> bytes:
 # -- several platforms -----------------------------------------------------------------------------
 
 
-def _for_several(name: str, programs: Sequence[LoweredProgram], platforms: Sequence[str],
+def _for_several(programs: Sequence[LoweredProgram], platforms: Sequence[str],
                  in_avals: Sequence[Any], out_avals: Sequence[Any], out_names: Sequence[str]
                  ) -> str:
     """One module of the programs for several platforms, whose `main` takes the index of one."""

@@ -168,7 +168,7 @@ def _windows_sharding(out: Any, *operands: ShapedArray, **params: Any) -> Any:
     return _resized(out, xs[0])
 
 
-def _places_sharding(out: ShapedArray, x: ShapedArray, source: ShapedArray) -> Entries:
+def _places_sharding(x: ShapedArray, source: ShapedArray) -> Entries:
     """What windows put into an array is cut as this is, or not at all."""
     if any([e not in (None, own) for e, own in zip(entries_of(source), entries_of(x), strict=True)
             ]):
@@ -321,7 +321,7 @@ select_and_scatter_add_p = register(Primitive(
     "select_and_scatter_add",
     arithmetic=lambda eqn: (combined(size(eqn.invars[0]), eqn) + size(eqn.invars[0]), 0.0),
     shape_rule=_scatter_shape, transpose=_scatter_transpose,
-    linear=FIRST, sharding_rule=lambda out, source, x, **_: _places_sharding(out, x, source)))
+    linear=FIRST, sharding_rule=lambda out, source, x, **_: _places_sharding(x, source)))
 select_and_scatter_add_p.define(batch=_windows_batch(select_and_scatter_add_p))
 
 
@@ -395,7 +395,7 @@ select_and_scatter_p = register(Primitive(
     arithmetic=lambda eqn: [
         Runs(eqn.params["select_jaxpr"], combined(size(eqn.invars[1]), eqn)),
         Runs(eqn.params["scatter_jaxpr"], size(eqn.invars[1]))],
-    sharding_rule=lambda out, x, source, init, **_: _places_sharding(out, x, source)))
+    sharding_rule=lambda out, x, source, init, **_: _places_sharding(x, source)))
 
 
 # -- reduce_window: any monoid ---------------------------------------------------------------------

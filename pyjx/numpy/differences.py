@@ -134,7 +134,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     return lax.concatenate(kept, 0) if len(kept) > 1 else out
 
 
-def _spacings(f: Callable[..., Any], varargs: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
+def _spacings(varargs: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
     if not varargs or not axes:
         return [1.0] * len(axes)
     if len(varargs) == 1:
@@ -202,7 +202,7 @@ def gradient(f: Callable[..., Any], *varargs: Any, axis: int | Sequence[int] | N
         raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
     f, *spacings = promote_dtypes_inexact(*operands("gradient", f, *varargs))
     axes = canonical_axes(axis, get_aval(f).ndim)
-    slopes = [_slope(f, h, i) for h, i in zip(_spacings(f, spacings, axes), axes, strict=True)]
+    slopes = [_slope(f, h, i) for h, i in zip(_spacings(spacings, axes), axes, strict=True)]
     return slopes[0] if isinstance(axis, int) or len(slopes) == 1 else slopes
 
 

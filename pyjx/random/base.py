@@ -128,7 +128,7 @@ def check_key(name: str, key: Any, *, scalar: bool = True) -> tuple[Any, bool]:
                 cure = (f" A raw key has the shape {impl.key_shape}: to map over keys, split one "
                         "by jax.random.split(key, n).")
             raise TypeError(f"{error}{cure}") from None
-        _check_legacy(name)
+        _check_legacy()
         keys = random_wrap_p.bind(key, impl=impl)
         raw = True
     else:
@@ -140,7 +140,7 @@ def check_key(name: str, key: Any, *, scalar: bool = True) -> tuple[Any, bool]:
     return keys, raw
 
 
-def _check_legacy(name: str) -> None:
+def _check_legacy() -> None:
     mode = configuration.legacy_prng_key.value
     if mode == "allow":
         return

@@ -123,7 +123,7 @@ class _LoopPair:
         return (*self._rebuilt(
             body.replace(eqns=[*eqns_early, *there.values()]),
             body_late.replace(outvars=replaced(replaced(body_late.outvars, same), now)), eqns_late,
-            [there[v].outvars[0] if v in there else v for v in read], same, outer, sliced, times),
+            [there[v].outvars[0] if v in there else v for v in read], same, outer, sliced),
             done) if done else None
 
     def _staying(self, body: Jaxpr, outer: Mapping[Any, tuple[Any, Any]], sliced: Any) -> set[Any]:
@@ -135,8 +135,8 @@ class _LoopPair:
             if x not in self._alone and x in self._late.invars}
 
     def _rebuilt(self, body: Jaxpr, body_late: Jaxpr, eqns: list[JaxprEqn], read: list[Any],
-                 same: Mapping[Any, Any], outer: Mapping[Any, tuple[Any, Any]], sliced: Any,
-                 n: int) -> tuple[JaxprEqn, JaxprEqn]:
+                 same: Mapping[Any, Any], outer: Mapping[Any, tuple[Any, Any]], sliced: Any
+                 ) -> tuple[JaxprEqn, JaxprEqn]:
         """The loops, where the late one does `eqns` and reads these values of the early body."""
         early, late, holder = self._early, self._late, self._early.primitive.holder
         held, held_late = holder.held(early.params), holder.held(late.params)

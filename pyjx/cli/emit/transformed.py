@@ -47,7 +47,7 @@ def call_for(function: Any, name: str, specs: Sequence[str], static: Sequence[tu
     fixed = {key: Static(python_value(text, f"--static {key}={text}")) for key, text in static}
     args, kwargs = _arguments(function, name, specs, fixed)
     _check_signature(function, name, args, kwargs, transforms, specs)
-    call = _without_static(Call(function, tuple(args), kwargs), name)
+    call = _without_static(Call(function, tuple(args), kwargs))
     for i, (transform, value) in enumerate(transforms):
         call = _transformed(call, transform, value, transforms[i + 1:])
     return call
@@ -226,7 +226,7 @@ def shown(value: Any) -> str:
     return repr(value)
 
 
-def _without_static(call: Call, name: str) -> Call:
+def _without_static(call: Call) -> Call:
     """The function of the arguments that are not static."""
     args, kwargs = call.args, call.kwargs
     if not any([isinstance(x, Static) for x in (*args, *kwargs.values())]):
