@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pyjx.core.symbolic.scopes import SymbolicScope
 
 _TOKEN = re.compile(r"\s*(\d+|[^\W\d]\w*|\.\.\.|//|\*\*|[-+*%^(),])")
+_IN_PRODUCTS = {"*": operator.mul, "//": operator.floordiv, "%": operator.mod}
 _OPERATIONS = {"floordiv": 2, "mod": 2, "max": 2, "min": 2, "non_negative": 1}
 MOST_DIGITS = 18
 MOST_DEPTH = 32
@@ -144,22 +146,20 @@ class Parser:
 
     def sum(self) -> Any:
         self._deeper()
-        total = self._product()
-        while sign := self.take("+", "-"):
-            part = self._product()
-            total = total + part if sign == "+" else total - part
+        try:
+            total = self._product()
+            while sign := self.take("+", "-"):
+                part = self._product()
+                total = total + part if sign == "+" else total - part
+        except ZeroDivisionError:
+            raise ValueError(f"symbolic shape {self.text!r} divides by zero.") from None
         self._depth -= 1
         return total
 
     def _product(self) -> Any:
         result = self._power()
-        while op := self.take("*", "//", "%"):
-            other = self._power()
-            try:
-                result = result * other if op == "*" else result // other if op == "//" else \
-                    result % other
-            except ZeroDivisionError:
-                raise ValueError(f"symbolic shape {self.text!r} divides by zero.") from None
+        while op := self.take(*_IN_PRODUCTS):
+            result = _IN_PRODUCTS[op](result, self._power())
         return result
 
     def _power(self) -> Any:
@@ -211,10 +211,7 @@ class Parser:
             self.fail(f"')' behind {_OPERATIONS[name]} operands of {name}")
         if name == "non_negative":
             return COMPUTE["max"](self.scope, operands[0], 0)
-        try:
-            return COMPUTE[name](self.scope, *operands)
-        except ZeroDivisionError:
-            raise ValueError(f"symbolic shape {self.text!r} divides by zero.") from None
+        return COMPUTE[name](self.scope, *operands)
 
 
 _COMPARISON = re.compile("==|>=|<=")
