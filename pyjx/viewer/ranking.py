@@ -26,6 +26,7 @@ from pyjx.viewer.quantities import Arrays, bytes_of, hlo_arrays, tensors
 
 # Operations that a device does while it moves a byte, in the middle of those that are sold.
 BALANCES = {"cpu": 10.0, "cuda": 200.0, "rocm": 200.0, "tpu": 240.0}
+NO_LINE = ("", 0)  # what is of none, so that all lines are the whole
 _MOST = 200  # rows of a table
 _NEAR = 6  # steps to what has a line from what has none
 _CROSSING = frozenset((
@@ -348,6 +349,8 @@ def lines_of(listing: Listing, places: Places) -> list[tuple[str, int] | None]:
                     if lines[r] is None and listing.kind[r] == OPERATION:
                         lines[r] = lines[row]
                         reached.append(r)
+    for row in filter(listing.is_fused, listing.bodies):
+        lines[row:ends[row]] = [line or lines[row] for line in lines[row:ends[row]]]
     return lines
 
 
@@ -355,7 +358,7 @@ def tables(listing: Listing, spent: Costs, places: Places, scopes: Scopes,
            constants: frozenset[str]) -> dict[str, dict[str, Any]]:
     """The rankings of a program: for time (shares), the largest arrays (bytes) and what crosses
     between devices (bytes in all runs) those of lines, of nodes of `scopes` and of operations."""
-    lines = lines_of(listing, places)
+    lines = [line or NO_LINE for line in lines_of(listing, places)]
     operations = [None if kind != OPERATION else name.removeprefix("stablehlo.")
                   for kind, name in zip(listing.kind, listing.operation, strict=True)]
     crossing = [size * n if crosses(name) else 0.0 for size, n, name in

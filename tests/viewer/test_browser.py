@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 
 import pytest
 
@@ -203,6 +204,23 @@ def test_each_key_does_what_the_help_says(page):
     key("Escape", "Esc")
     assert page.evaluate("document.activeElement.getAttribute('role')") == "tree"
     assert told <= tried, told - tried
+
+
+def test_costs_of_no_line_are_shown_as_such(browser, tmp_path):  # noqa: F811
+    hlo = re.sub(", metadata={[^}]*}", "", jax.jit(jnp.sin).lower(1.0).compile().as_text())
+    (tmp_path / "bare.html").write_text(viewer.page("bare", hlo=hlo))
+    page = viewed(browser, tmp_path / "bare.html")
+    for part, text in ((1, "of no line"), (2, "of no function")):
+        entry = page.locator(f".tables section:nth-child({part}) .cost-link", has_text=text)
+        assert entry.count() == 1 and "100" in entry.inner_text()
+        entry.click()
+        assert "sin" in settled(page).inner_text(".row.selected")
+    assert not page.errors
+    page.close()
+
+
+def test_costs_are_the_whole(page):
+    assert "of no" not in page.inner_text("#costs")
 
 
 def focused(page):

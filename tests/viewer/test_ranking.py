@@ -285,6 +285,31 @@ def test_forms_before_have_the_time_of_what_became_of_them():
     assert alone["share"] != jaxpr["share"] and compiled["share"][0] == 1.0
 
 
+def test_lines_are_the_whole():
+    text = """HloModule m, is_scheduled=true
+
+%moved (p: f32[64,64]) -> f32[64,64] {
+  %p = f32[64,64]{1,0} parameter(0)
+  %t = f32[64,64]{1,0} transpose(%p), dimensions={1,0}
+  ROOT %c = f32[64,64]{1,0} copy(%t)
+}
+
+ENTRY %main (a: f32[64,64], b: f32[64,64]) -> f32[64,64] {
+  %a = f32[64,64]{1,0} parameter(0)
+  %b = f32[64,64]{1,0} parameter(1)
+  %f = f32[64,64]{1,0} fusion(%a), kind=kLoop, calls=%moved
+  %n = f32[64,64]{1,0} negate(%b)
+  ROOT %s = f32[64,64]{1,0} sine(%f), metadata={op_name="jit(f)/sin" source_file="f.py" \
+source_line=5}
+}
+"""
+    for measured in (None, {"f": 2.0, "s": 1.0, "n": 1.0}):
+        found = program(hlo=text, measured=measured)["costs"]["time"]["lines"]
+        shares = {line: share for _, line, share, *_ in found}
+        assert sum(shares.values()) == pytest.approx(1.0) and set(shares) == {5, 0}
+        assert shares[0] == pytest.approx(0.25 if measured else 1 / 3)  # that which no line reads
+
+
 def test_what_the_compiler_made_is_of_the_line_that_needs_it():
     text = """HloModule m, is_scheduled=true
 

@@ -54,6 +54,7 @@ class CostTables {
   }
 
   line(file, line) {
+    if (!line) return "<small>of no line</small>";
     const path = this.program.strings[file];
     const text = (this.program.source[path]?.[line] ?? "").trim();
     return `<small title="${escapeHtml(path)}">${escapeHtml(baseName(path))}:${line}</small>` +
@@ -104,6 +105,12 @@ class CostTables {
       [top] = only;
     }
     add(top, 0);
+    const whole = (inside.get(-1) ?? []).reduce((sum, node) => sum + amounts[node], 0);
+    const rest = this.by === "time" ? this.form.share[0] - whole : 0;
+    if (rest >= 0.001) {
+      const [, , , , row] = this.program.costs.time.lines.find((line) => !line[1]) ?? [, , , , 0];
+      items.push(`<li>${this.entry("<small>of no function</small>", rest, rest / most, row)}</li>`);
+    }
     return `<section><h3>Functions and scopes</h3>${items.length ? `<ol>${items.join("")}</ol>`
       : '<p class="hint">None.</p>'}</section>`;
   }
