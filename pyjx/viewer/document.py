@@ -31,7 +31,7 @@ from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import Pass, changes, jaxpr_listing, jaxpr_of, passes
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
 from pyjx.viewer.quantities import MemoryCurve, memory
-from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, lines_of, tables
+from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, divided, lines_of, tables
 from pyjx.viewer.stablehlo import stablehlo_listing
 
 if TYPE_CHECKING:
@@ -254,8 +254,8 @@ def _spent(listings: Sequence[Listing], linked: Sequence[tuple[list[int], list[i
         return [group, *[[key if s else None for s, key in zip(stray, column, strict=True)]
                          for column in (site, lines)], lines]
 
-    others = keys(listings[-1], linked[-1])
-    return [*[carried(listing, costs(listing, balance), keys(listing, links), others, last.own)
+    others, own = keys(listings[-1], linked[-1]), divided(listings[-1], last.own)
+    return [*[carried(listing, costs(listing, balance), keys(listing, links), others, own)
               for listing, links in zip(listings[:-1], linked, strict=False)], last]
 
 

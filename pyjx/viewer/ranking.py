@@ -186,6 +186,30 @@ def crosses(operation: str) -> bool:
     return plain(operation) in _CROSSING
 
 
+def _picks_of_moves(listing: Listing) -> dict[int, tuple[int, float]]:
+    """For each row that picks an array of what moves several of them between devices, the row that
+    moves them, and its part. XLA moves together what is of many lines, which the picks know."""
+    found = {}
+    for row, number in listing.picks.items():
+        given = source = listing.operands[row][0]
+        if listing.operation[given].endswith("-done"):
+            source = listing.operands[given][0]
+        sizes = listing.elements.get(given, ())
+        if sum(sizes) and crosses(listing.operation[source]):
+            found[row] = source, sizes[number] / sum(sizes)
+    return found
+
+
+def divided(listing: Listing, amounts: Sequence[float]) -> list[float]:
+    """The amounts, where that of what moves several arrays is of those that pick them."""
+    found = list(amounts)
+    for row, (source, part) in _picks_of_moves(listing).items():
+        found[row] += part * amounts[source]
+        rest = found[source] - part * amounts[source]
+        found[source] = rest if rest > 1e-9 * amounts[source] else 0.0
+    return found
+
+
 def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -> list[float]:
     """The bytes of the largest array that each operation makes in memory: of one that runs bodies
     what none of them makes, such as the stacked results of a loop."""
@@ -363,11 +387,14 @@ def tables(listing: Listing, spent: Costs, places: Places, scopes: Scopes,
                   for kind, name in zip(listing.kind, listing.operation, strict=True)]
     crossing = [size * n if crosses(name) else 0.0 for size, n, name in
                 zip(listing.size, spent.runs, listing.operation, strict=True)]
-    return {
-        name: {"lines": ranked(lines, amounts, largest),
-               "parts": scopes.sums(listing, spent.runs, amounts, largest),
-               "operations": ranked(operations, amounts, largest)}
-        for name, amounts, largest in (
-            ("time", spent.own, False),
-            ("array", arrays(listing, spent.runs, constants), True),
-            ("crossing", crossing, False))}
+    moves, found = _picks_of_moves(listing), {}
+    for name, amounts, largest in (("time", spent.own, False),
+                                   ("array", arrays(listing, spent.runs, constants), True),
+                                   ("crossing", crossing, False)):
+        parts = amounts if largest else divided(listing, amounts)
+        found[name] = {
+            "lines": [(*rest, moves.get(row, (row,))[0])
+                      for *rest, row in ranked(lines, parts, largest)],
+            "parts": scopes.sums(listing, spent.runs, parts, largest),
+            "operations": ranked(operations, amounts, largest)}
+    return found

@@ -3,6 +3,8 @@ operation."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -399,6 +401,44 @@ def test_what_crosses_between_devices():
     ((name, amount, *_),) = document["costs"]["crossing"]["operations"]
     assert document["strings"][name].startswith("psum") and amount == 32
     assert program(jaxpr=jax.make_jaxpr(jnp.sin)(1.0))["costs"]["crossing"]["lines"] == []
+
+
+MOVED = """  %t = (f32[96], f32[32]) all-reduce(%a, %b), replica_groups={}, to_apply=%sum, AT3"""
+STARTED = """  %s = (f32[96], f32[32]) all-reduce-start(%a, %b), replica_groups={}, \
+to_apply=%sum, AT3
+  %t = (f32[96], f32[32]) all-reduce-done(%s)"""
+
+
+@pytest.mark.parametrize("how", [MOVED, STARTED])
+def test_what_moves_together_is_of_the_line_of_each_array(how):
+    text = f"""HloModule m, is_scheduled=true
+
+%sum (x: f32[], y: f32[]) -> f32[] {{
+  %x = f32[] parameter(0)
+  %y = f32[] parameter(1)
+  ROOT %z = f32[] add(%x, %y)
+}}
+
+ENTRY %main (a: f32[96], b: f32[32]) -> (f32[96], f32[32]) {{
+  %a = f32[96] parameter(0)
+  %b = f32[32] parameter(1)
+{how}
+  %u = f32[96] get-tuple-element(%t), index=0, AT3
+  %v = f32[32] get-tuple-element(%t), index=1, AT4
+  %n = f32[32] negate(%v), AT5
+  ROOT %r = (f32[96], f32[32]) tuple(%u, %n)
+}}
+"""
+    document = program(hlo=re.sub(
+        r"AT(\d)", r'metadata={op_name="jit(f)/x" source_file="f.py" source_line=\1}', text))
+    moves = next(i for i, t in enumerate(document["forms"][0]["text"].split("\n"))
+                 if " all-reduce" in t)
+    assert [row[1:] for row in document["costs"]["crossing"]["lines"]] == [
+        [3, 384.0, 1, moves], [4, 128.0, 1, moves]]
+    time = {line: amount for _, line, amount, *_ in document["costs"]["time"]["lines"]}
+    assert time[3] == pytest.approx(3 * time[4]) and sum(time.values()) == pytest.approx(1.0)
+    names = [document["strings"][name] for name, *_ in document["costs"]["crossing"]["operations"]]
+    assert names == [document["strings"][document["forms"][0]["operation"][moves]]]
 
 
 def test_the_users_line_is_the_innermost_outside_of_installed_packages():
