@@ -472,8 +472,9 @@ def test_errors_have_the_type_and_the_words_of_jax(call, error, words):
 
 
 A, B = np.ones((3, 4), np.float32), np.ones((5, 6), np.float32)
-_SUMMED = "they are summed over together and must be equal. dot_general requires contracting " \
-    "dimensions to have the same shape, got (4,) and (5,)."
+_SUMMED = ("dot_general requires contracting dimensions to have the same shape, got (4,) and (5,). "
+           "Axis 1 of the first operand, of shape (3, 4), has size 4, and axis 0 of the second, of "
+           "shape (5, 6), has size 5; they are summed over together and must be equal.")
 _AXES = "counted from the last one, axes must have one size or size 1."
 
 WHOLE = {
@@ -486,15 +487,11 @@ WHOLE = {
     "where": (lambda: jnp.where(A > 0, jnp.ones(5), 0), ValueError,
               "where: Incompatible shapes for broadcasting (condition, x and y): "
               f"shapes=[(3, 4), (5,), ()]. Axis -1 has the sizes 4 and 5; {_AXES}"),
-    "matmul": (lambda: jnp.asarray(A) @ B, TypeError,
-               "matmul: axis 1 of the first operand, of shape (3, 4), has size 4, and axis 0 of "
-               f"the second, of shape (5, 6), has size 5; {_SUMMED}"),
-    "dot": (lambda: jnp.dot(A, B), TypeError,
-            "dot: axis 1 of the first operand, of shape (3, 4), has size 4, and axis 0 of the "
-            f"second, of shape (5, 6), has size 5; {_SUMMED}"),
-    "tensordot": (lambda: jnp.tensordot(A, B, 1), TypeError,
-                  "tensordot: axis 1 of the first operand, of shape (3, 4), has size 4, and axis "
-                  f"0 of the second, of shape (5, 6), has size 5; {_SUMMED}"),
+    "matmul": (lambda: jnp.asarray(A) @ B, TypeError, _SUMMED),
+    "dot": (lambda: jnp.dot(A, B), TypeError, _SUMMED),
+    "tensordot": (lambda: jnp.tensordot(A, B, 1), TypeError, _SUMMED),
+    "dot_general": (
+        lambda: jax.lax.dot_general(A, B, (((1,), (0,)), ((), ()))), TypeError, _SUMMED),
     "einsum": (lambda: jnp.einsum("ij,jk", A, B), ValueError,
                "Size of label 'j' for operand 1 (5) does not match previous terms (4). Operand 0, "
                "'ij' of shape (3, 4), has size 4 along 'j', and operand 1, 'jk' of shape (5, 6), "

@@ -753,6 +753,9 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
     (TypeError, r"^unhashable type: '(?:\w+\.)*ArrayImpl'$",
      "An array is no key of a dictionary or a cache, nor in a set: give x.item() of a number, or "
      "tuple(x.tolist())."),
+    (TypeError, r"^unhashable type: '\w+Tracer'$",
+     "A traced value cannot be a key of a dictionary or in a set, as it is not known yet: let "
+     "names or positions be the keys, and to look it up index an array by it."),
     (TypeError, "^'[\\w.]+' object does not support the .*context manager protocol", _as_context),
     (TypeError, r"^'(?:\w+\.)*(\w+)' object is not callable$", _as_called_value),
     (TypeError, "^(and|or|xor|not) does not accept dtype .*?(?= Compare, as)", _as_compared),

@@ -221,10 +221,7 @@ class Tracer(_Array):
     def __len__(self) -> int:
         return len(self.aval)
 
-    def __hash__(self) -> int:  # type: ignore[override]
-        raise TypeError(f"unhashable type: {type(self)}. A traced value cannot be a key of a "
-                        "dictionary or in a set, as it is not known yet: let names or positions be "
-                        "the keys, and to look it up index an array by it.")
+    __hash__ = None  # type: ignore[assignment]  # libraries ask whether a class has one
 
     def __bool__(self) -> bool:
         if self.aval.size != 1:

@@ -220,6 +220,19 @@ def other_axes(ndim: int, *used: Sequence[int]) -> list[int]:
     return [d for d in range(ndim) if d not in taken]
 
 
+def _mismatch(lhs: ShapedArray, rhs: ShapedArray, of_lhs: Sequence[int], of_rhs: Sequence[int],
+              taken: str) -> str:
+    """For messages: the first axes whose sizes differ, of those that are taken together; empty
+    where there are more of one operand."""
+    x, y = lhs.shape, rhs.shape
+    for i, j in zip(of_lhs, of_rhs, strict=False):
+        if x[i] != y[j]:
+            return (f" Axis {i} of the first operand, of shape {x}, has size {x[i]}, and axis {j} "
+                    f"of the second, of shape {y}, has size {y[j]}; they are {taken} together and "
+                    "must be equal.")
+    return ""
+
+
 def dot_shape(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> tuple[int, ...]:
     """The result's shape: batch axes, the rest of lhs, the rest of rhs.
 
@@ -236,12 +249,13 @@ def dot_shape(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> tup
     rhs_batch = tuple([rhs.shape[d] for d in rb])
     if lhs_batch != rhs_batch:
         raise TypeError("dot_general requires lhs batch dimensions and rhs batch dimensions to "
-                        f"have the same shape, got {lhs_batch} and {rhs_batch}.")
+                        f"have the same shape, got {lhs_batch} and {rhs_batch}."
+                        f"{_mismatch(lhs, rhs, lb, rb, 'taken')}")
     lhs_sum = tuple([lhs.shape[d] for d in lc])
     rhs_sum = tuple([rhs.shape[d] for d in rc])
     if lhs_sum != rhs_sum:
         raise TypeError("dot_general requires contracting dimensions to have the same shape, got "
-                        f"{lhs_sum} and {rhs_sum}.")
+                        f"{lhs_sum} and {rhs_sum}.{_mismatch(lhs, rhs, lc, rc, 'summed over')}")
     lhs_rest = [lhs.shape[d] for d in other_axes(lhs.ndim, lc, lb)]
     rhs_rest = [rhs.shape[d] for d in other_axes(rhs.ndim, rc, rb)]
     return (*lhs_batch, *lhs_rest, *rhs_rest)

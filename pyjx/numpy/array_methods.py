@@ -24,7 +24,7 @@ from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.value_texts import in_short, is_like_array
 from pyjx.engine.axes import transpose
-from pyjx.guards import guard_methods
+from pyjx.guards import guard, guard_methods
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
 from pyjx.numpy import monoids as monoids  # gives universal functions their reductions
 from pyjx.numpy.manipulation import inferred_shape, of_new_shape
@@ -544,7 +544,7 @@ class _Forwarded:
     def __get__(self, obj: Any, owner: object = None) -> Any:
         function = getattr(_numpy(), self.function)
         if self.cls is Tracer:
-            function = getattr(function, "__wrapped__", function)
+            function = guard(getattr(function, "__wrapped__", function))
         setattr(self.cls, self.name, function)
         return function if obj is None else function.__get__(obj, owner)
 

@@ -71,26 +71,12 @@ def contract(name: str, a: ArrayLike, b: ArrayLike, dimension_numbers: DotDimens
             product = contract(name, a, b, dimension_numbers, precision, None, out_sharding)
             return convert(lax.real(product), preferred)
     precision = canonicalize_precision(precision)
-    try:
-        if out_sharding is not None:
-            out_sharding = result_sharding(get_aval(a), get_aval(b), dimension_numbers,
-                                           out_sharding, name)
-        out = dot_general_p.bind(a, b, dimension_numbers=dimension_numbers, precision=precision,
-                                 preferred_element_type=preferred, out_sharding=out_sharding)
-    except TypeError as error:
-        raise TypeError(_mismatch(name, a, b, dimension_numbers) + str(error)) from None
+    if out_sharding is not None:
+        out_sharding = result_sharding(get_aval(a), get_aval(b), dimension_numbers, out_sharding,
+                                       name)
+    out = dot_general_p.bind(a, b, dimension_numbers=dimension_numbers, precision=precision,
+                             preferred_element_type=preferred, out_sharding=out_sharding)
     return convert(out, preferred, weak)
-
-
-def _mismatch(name: str, a: ArrayLike, b: ArrayLike, dimension_numbers: DotDimensionNumbers) -> str:
-    """For messages: which axes of the operands have sizes that differ."""
-    x, y = get_aval(a).shape, get_aval(b).shape
-    for i, j in zip(*dimension_numbers[0], strict=False):
-        if x[i] != y[j]:
-            return (f"{name}: axis {i} of the first operand, of shape {x}, has size {x[i]}, and "
-                    f"axis {j} of the second, of shape {y}, has size {y[j]}; they are summed "
-                    "over together and must be equal. ")
-    return f"{name}: "
 
 
 @op_jit(static_argnames=_dot_options)

@@ -1,8 +1,10 @@
 """The filtering of tracebacks at the boundary of the public API."""
 
+import re
 import signal
 import traceback
 import types
+from collections.abc import Hashable
 
 import numpy as np
 import pytest
@@ -161,6 +163,41 @@ def test_leaked_values_name_their_function(transformed, how):
     line = leaking.__code__.co_firstlineno
     inside = f"The value was made in the function leaking at {THIS_FILE}:{line}, which was {how}."
     assert inside in str(error.value)
+
+
+METHODS = ("all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "max", "mean", "min",
+           "prod", "ptp", "round", "sort", "std", "sum", "var")
+
+
+@pytest.mark.parametrize("use", [
+    lambda h: h @ h, lambda h: jnp.ones((2, 3)) @ h, lambda h: jnp.matmul(h, h),
+    lambda h: jnp.dot(h, h), lambda h: jnp.vdot(h, h), lambda h: jnp.inner(h, h),
+    lambda h: jnp.tensordot(h, h, 1), lambda h: jnp.einsum("i,i", h, h), lambda h: h.dot(h),
+    lambda h: h.repeat(2), lambda h: h.take(0), lambda h: h.clip(0),
+    *[lambda h, name=name: getattr(h, name)() for name in METHODS]])
+def test_each_use_of_a_leaked_value_is_told_of_at_the_users_line(use):
+    jax.jit(leaking)(jnp.ones(3))
+    with pytest.raises(jax.errors.UnexpectedTracerError) as error:
+        use(leaked[-1])
+    assert {name for _, name in frames_of(error.value.__traceback__)} <= {
+        "test_each_use_of_a_leaked_value_is_told_of_at_the_users_line", "<lambda>"}
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "argsort", "cumsum", "squeeze", "round"])
+def test_methods_of_traced_values_name_the_call(name):
+    argument = "decimals" if name == "round" else "axis"
+    with pytest.raises(Exception) as error:
+        jax.jit(lambda a: getattr(a, name)(**{argument: "no"}))(x)
+    said = "\n".join([str(error.value), *error.value.__notes__])
+    assert re.search(rf"\b{name}\b", said) and "'no'" in said
+
+
+@pytest.mark.parametrize("transform", [jax.jit, jax.grad, jax.vmap])
+def test_classes_of_traced_values_say_that_they_have_no_hash(transform):
+    found = []
+    transform(lambda a: found.append(isinstance(a, Hashable)) or a)(
+        jnp.ones(2) if transform is jax.vmap else 1.0)
+    assert found == [False]
 
 
 def test_errors_that_the_library_handles_are_not_shown():

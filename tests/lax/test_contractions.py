@@ -93,7 +93,9 @@ def test_presets() -> None:
     ((2, 3), (4, 5), (((1,), (0,)), ((), ())),
      r"contracting dimensions to have the same shape, got \(3,\) and \(4,\)"),
     ((2, 3), (3, 5), (((1,), (0,)), ((0,), ())), "equal numbers of lhs_batch and rhs_batch"),
-    ((2, 3), (3, 5), (((1,), (0,)), ((0,), (1,))), "batch dimensions to have the same shape"),
+    ((2, 3), (3, 5), (((1,), (0,)), ((0,), (1,))),
+     "batch dimensions to have the same shape, .* Axis 0 of the first .* axis 1 of the second, .* "
+     "are taken together"),
     ((2, 3), (3, 5), (((2,), (0,)), ((), ())), "lhs dimension numbers to be nonnegative"),
     ((2, 3), (3, 5), (((-1,), (0,)), ((), ())), "lhs dimension numbers to be nonnegative"),
     ((2, 3), (3, 5), (((1,), (3,)), ((), ())), "rhs dimension numbers to be nonnegative"),
