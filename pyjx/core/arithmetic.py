@@ -135,6 +135,41 @@ def of_matrix(formula: Callable[[int, int, float], float]) -> Arithmetic:
     return rule
 
 
+# -- loops -----------------------------------------------------------------------------------------
+
+class Carried(NamedTuple):
+    """A value that a loop carries, by its position."""
+
+    loop: Any
+    position: int
+
+
+# A number, what is carried, or an operation and its operands; None for others.
+Known = int | Carried | tuple[Any, ...] | None
+
+
+def trips(starts: Sequence[Known], test: Sequence[Known], steps: Sequence[Known]) -> float | None:
+    """How often a loop runs that counts from one number to another, by what is known of its values
+    before it, of its test, and of its values at the end of its body; None for other loops.
+
+    >>> i = Carried("loop", 0)
+    >>> trips([0], [("LT", i, 10)], [("stablehlo.add", i, 3)]), trips([5], [("ge", i, 0)], [
+    ...     ("sub", i, 1)])
+    (4.0, 6.0)
+    """
+    match test:
+        case [(str(asked), Carried(_, k) as i, int(limit))] if k < min(len(starts), len(steps)):
+            match starts[k], steps[k]:
+                case int(start), (str(made), Carried() as j, int(step)) if i == j and step:
+                    step *= {"add": 1, "sub": -1, "subtract": -1}.get(plain(made), 0)
+                    ahead = {"L": step > 0, "G": step < 0}.get(asked[0].upper(), False)
+                    if ahead and asked[1:].upper() in ("T", "E"):
+                        times = (limit - start) // step + 1 if asked[1:].upper() == "E" \
+                            else -((start - limit) // step)
+                        return float(max(times, 0))
+    return None
+
+
 # -- bytes -----------------------------------------------------------------------------------------
 
 _WORD = re.compile(r"[-_]")

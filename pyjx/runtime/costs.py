@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pyjx.core.arithmetic import Amounts, Runs, elementwise, touched
+import numpy as np
+
+from pyjx.core.arithmetic import Amounts, Carried, Known, Runs, elementwise, touched, trips
 from pyjx.core.avals import nbytes
 from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.frames import user_line
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.records import Record
 from pyjx.engine.decompose import decomposition_of
-from pyjx.engine.holders import Holder
 
 
 class Cost(Record):
@@ -45,8 +46,8 @@ class Costs:
       total: the sum, a `Cost`.
       by_operation, by_line: costs of each primitive, and of each of the user's lines; the one with
         the most operations first.
-      exact: whether it is known how often each operation runs: a `while` loop counts once, and a
-        `cond` as its dearest branch.
+      exact: whether it is known how often each operation runs: a `while` loop that does not count
+        from one number to another counts once, and a `cond` as its dearest branch.
       unknown: operations whose arithmetic is not estimated, such as foreign functions.
       devices: on how many devices it runs, as far as is known: those of `shard_map`. What all of
         them do counts, together.
@@ -139,16 +140,45 @@ def counted(program: ClosedJaxpr | Jaxpr, line: str = "?") -> Counted:
         if holds_jaxprs(eqn) and (inner := program_of(primitive, eqn.params)) is not None:
             found.add(counted(inner, at))
         elif primitive.holder.held is not None:
-            _add_held(found, primitive.holder, eqn.params, at)
+            _add_held(found, eqn, at)
         else:
             found.add(_operation(eqn, at))
     return found
 
 
-def _add_held(found: Counted, holder: Holder, params: dict[str, Any], line: str) -> None:
+def times_of(eqn: JaxprEqn) -> float | None:
+    """How often the programs run that an equation holds, on all devices; None where that is not
+    known. That of a loop with a condition is, where it counts from one number to another."""
+    holder, params = eqn.primitive.holder, eqn.params
+    times = holder.times(params)
+    if times is not None or not holder.loops:
+        return times
+    (test,), held = holder.conditions(params), holder.held(params)
+    body = held.programs[0].jaxpr
+    carried = body.invars[held.first:]
+    return trips([_known(v, (), ()) for v in eqn.invars[held.head + held.first:]],
+                 [_known(v, test.jaxpr.invars[-len(carried):], test.eqns)
+                  for v in test.jaxpr.outvars],
+                 [_known(v, carried, body.eqns) for v in body.outvars])
+
+
+def _known(v: Any, carried: Sequence[Any], eqns: Sequence[JaxprEqn]) -> Known:
+    """What is known of a variable in a loop of equations that carries some."""
+    if isinstance(v, Literal):
+        return int(v.val) if np.issubdtype(v.aval.dtype, np.integer) and not v.aval.shape else None
+    if v in carried:
+        return Carried(None, list(carried).index(v))
+    made = next((e for e in eqns if v in e.outvars), None)
+    if made is None:
+        return None
+    return made.primitive.name, *[_known(x, carried, ()) for x in made.invars]
+
+
+def _add_held(found: Counted, eqn: JaxprEqn, line: str) -> None:
     """Add what programs do that are held: of several, that with the most operations; what runs
     nobody knows how often, once."""
-    programs, runs = holder.held(params).programs, holder.times(params)
+    holder, params = eqn.primitive.holder, eqn.params
+    programs, runs = holder.held(params).programs, times_of(eqn)
     found.exact &= runs is not None and len(programs) == 1
     for condition in holder.conditions(params):
         found.add(counted(condition, line))

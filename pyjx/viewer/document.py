@@ -300,6 +300,9 @@ def _form(listing: Listing, links: tuple[list[int], list[int]], constants: froze
         "traffic": _whole(listing.traffic, listing.unsized),
         "unsized": bool(listing.unsized),
         "devices": listing.devices,
+        "together": listing.together,
+        "exact": listing.exact,
+        "entry": listing.entry,
         "share": [round(x, 5) or 0 for x in spent.shares],
         "scope": nodes,
         "operands": operands,  # how many there are and how far above they stand, row by row

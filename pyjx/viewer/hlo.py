@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyjx.core.arithmetic import touched
+from pyjx.core.arithmetic import Carried, Known, touched, trips
 from pyjx.core.records import Record
 from pyjx.viewer.listing import (
     CLOSING,
@@ -13,7 +13,6 @@ from pyjx.viewer.listing import (
     HEAD,
     NOTE,
     ONCE,
-    RUN,
     UNCOUNTED,
     UNKNOWN,
     Bodies,
@@ -43,6 +42,9 @@ _FIELD = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 _INDEX = re.compile(r"\), index=(\d+)")
 _PARAMETER = re.compile(r"parameter\((\d+)\)")
+_DIRECTION = re.compile(r"direction=(\w+)")
+_INTEGER = re.compile(r" [su]\d+\[\]\S* constant\((-?\d+)\)")
+_DEVICES = re.compile(r"(replica_count|num_partitions)=(\d+)")
 _GIVEN_BACK = re.compile(r"\{(\d*)\}: \(\d+, \{")
 _COMMENT = re.compile(r"/\*index=\d+\*/")
 _MANY = 8  # parameters that stand below a line of their own, which folds
@@ -83,10 +85,16 @@ def hlo_listing(text: str, places: Places, title: str) -> Listing:
     roots = [c for c in parsed.values() if callers.get(c.name, 0) != 1]
     roots.sort(key=lambda c: not c.entry)
     writer = _Writer(Listing(title), parsed, {c.name for c in roots})
+    head = text[:text.find("\n")]
+    count = {name: int(number) for name, number in _DEVICES.findall(head)}
+    replicas, partitions = (count.get(name, 1) for name in ("replica_count", "num_partitions"))
+    # XLA's passes make a program of one partition
+    writer.listing.devices, writer.listing.together = (
+        (replicas * partitions, 1) if "is_scheduled=true" in head else (replicas, partitions))
     for c in roots:
         writer.function(c)
         if c.entry:
-            writer.give_back(c, [int(k or 0) for k in _GIVEN_BACK.findall(text[:text.find("\n")])])
+            writer.give_back(c, [int(k or 0) for k in _GIVEN_BACK.findall(head)])
     writer.link_calls()
     writer.listing.add_up()
     return writer.listing
@@ -123,10 +131,11 @@ class _Writer:
         if grouped:
             self.listing.add(f"{grouped} parameters", depth, NOTE)
         for n, i in enumerate(c.body):
-            self._instruction(i, depth + (n < grouped), rows)
+            self._instruction(i, depth + (n < grouped), rows, c)
         self._rows = rows
 
-    def _instruction(self, i: Instruction, depth: int, rows: dict[str, int]) -> None:
+    def _instruction(self, i: Instruction, depth: int, rows: dict[str, int], around: Computation
+                     ) -> None:
         listing = self.listing
         operands = [rows[o] for o in i.operands if o in rows]
         arrays = tuple([a for o in operands for a in hlo_arrays(listing.shape[o])])
@@ -154,12 +163,11 @@ class _Writer:
             listing.in_place[row] = {k: (operands[number], 0) for k, number in puts.items()
                                      if number < len(operands)}
         if i.called:
-            trips = TRIPS.search(i.text)
             if i.opcode == "conditional":
                 listing.alternatives.add(row)
-            times = float(trips[1]) if trips else 1.0
-            listing.bodies.setdefault(row, Bodies(RUN, (times,)) if i.opcode == "while" else
-                                      _BODIES.get(i.opcode, UNCOUNTED))
+            if i.opcode == "while":
+                listing.set_runs(row, self._trips(i, around))
+            listing.bodies.setdefault(row, _BODIES.get(i.opcode, UNCOUNTED))
         for name in i.called:
             if name in self._roots:
                 self._calls.setdefault(row, []).append(name)
@@ -207,6 +215,19 @@ class _Writer:
         return {k: int(number[1]) for k, chain in enumerate(found)
                 if chain and (number := _PARAMETER.search(chain[0].text))}
 
+    def _trips(self, i: Instruction, around: Computation) -> float | None:
+        """How often a loop runs, as XLA says or as it counts."""
+        if said := TRIPS.search(i.text):
+            return float(said[1])
+        test, body = (self._computations.get(name) for name in i.called[:2])
+        if test is None or body is None:
+            return None
+        of = {x.name: x for x in around.body}
+        given = of.get(i.operands[0])
+        return trips([_known(around, name) for name in given.operands] if given else [],
+                     [_known(test, test.body[-1].name)], [_known(body, name) for name in
+                                                         _results(body)])
+
     def _calls_loop(self, i: Instruction) -> bool:
         """Whether an instruction calls a computation that is a loop, which writes in place."""
         called = self._computations.get(i.called[0]) if i.opcode == "call" and i.called else None
@@ -215,6 +236,22 @@ class _Writer:
     def link_calls(self) -> None:
         for row, names in self._calls.items():
             self.listing.calls[row] = [self._heads[n] for n in names]
+
+
+def _known(c: Computation, name: str, deep: bool = True) -> Known:
+    """What is known of a value of a loop."""
+    x = next((x for x in c.body if x.name == name), None)
+    if x is None or x.opcode in ("copy", "bitcast"):
+        return _known(c, x.operands[0], deep) if x else None
+    if x.opcode == "constant":
+        number = _INTEGER.search(x.text)
+        return int(number[1]) if number else None
+    if x.opcode == "get-tuple-element":
+        index = _INDEX.search(x.text)
+        return Carried(None, int(index[1])) if index else None
+    tested = _DIRECTION.search(x.text)
+    return (tested[1] if tested else x.opcode, *[_known(c, o, False) for o in x.operands]) \
+        if deep else None
 
 
 def _made(i: Instruction, operands: Arrays) -> Arrays:

@@ -26,15 +26,13 @@ from pyjx.core.value_texts import shortened
 from pyjx.engine.decompose import decompose
 from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
-from pyjx.runtime.costs import arithmetic, moved, unsized
+from pyjx.runtime.costs import arithmetic, moved, times_of, unsized
 from pyjx.viewer.listing import (
     APPLIED,
     CLOSING,
     FUSED,
     HEAD,
     NOTE,
-    ONCE,
-    RUN,
     UNCOUNTED,
     UNKNOWN,
     Bodies,
@@ -161,8 +159,13 @@ class _Writer(Printer):
         if unsized(eqn) is not None:
             listing.unsized.add(row)
         if bodies:
-            listing.devices = max(listing.devices, eqn.primitive.holder.devices(eqn.params))
-            listing.bodies[row] = _bodies(eqn, [jaxpr for _, jaxpr in bodies])
+            devices = eqn.primitive.holder.devices(eqn.params)
+            listing.devices = max(listing.devices, devices)
+            if eqn.primitive.arithmetic is None:
+                times = times_of(eqn)
+                listing.set_runs(row, None if times is None else times / devices)
+            else:
+                listing.bodies[row] = _bodies(eqn, [jaxpr for _, jaxpr in bodies])
         if listing.bodies.get(row, UNCOUNTED) == UNCOUNTED and row not in listing.unsized:
             listing.flops[row] = sum(arithmetic(eqn).amounts)
         if kind == "cond":
@@ -227,13 +230,10 @@ def _jaxprs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
 
 
 def _bodies(eqn: JaxprEqn, jaxprs: Sequence[Jaxpr]) -> Bodies:
-    """How the jaxprs of an equation count: as often as its rule for arithmetic says, if that speaks
-    of them; without a rule as often as each runs on one device. Values of kernels stay in these."""
+    """How the jaxprs of an equation count whose rule for arithmetic speaks of them: as often as it
+    says. Values of kernels stay in these."""
     holder, rule = eqn.primitive.holder, eqn.primitive.arithmetic
-    if rule is None:
-        times = holder.times(eqn.params)
-        return ONCE if times is None else Bodies(RUN, (times / holder.devices(eqn.params),))
-    said = rule(eqn) if unsized(eqn) is None else None
+    said = rule(eqn) if rule is not None and unsized(eqn) is None else None
     if not isinstance(said, list):
         return UNCOUNTED
     often = {run.program.jaxpr: run.times for run in said}

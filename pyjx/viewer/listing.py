@@ -148,13 +148,16 @@ class Listing:
       scopes: the names of the user's scopes, where they are known.
       unsized: rows of which sizes are no numbers, and those that hold or call them: what they cost
         is not known.
-      devices: of how many devices it shows what one does, where that is known.
+      devices, together: of how many devices it shows what one does, and what all of them do,
+        where that is known.
+      entry: the row at which the program begins.
+      exact: whether it is known how often each loop runs; else it counts once.
     """
 
-    __slots__ = ("alternatives", "bodies", "calls", "depth", "devices", "elements", "flops",
-                 "given_back", "in_place", "kind", "name", "operands", "operation", "picks",
-                 "place", "scopes", "shape", "size", "text", "title", "traffic", "unsized",
-                 "views")
+    __slots__ = ("alternatives", "bodies", "calls", "depth", "devices", "elements", "entry",
+                 "exact", "flops", "given_back", "in_place", "kind", "name", "operands",
+                 "operation", "picks", "place", "scopes", "shape", "size", "text", "title",
+                 "together", "traffic", "unsized", "views")
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -180,6 +183,9 @@ class Listing:
         self.scopes: set[str] = set()
         self.unsized: set[int] = set()
         self.devices = 1
+        self.together = 1
+        self.entry = 0
+        self.exact = True
 
     def __len__(self) -> int:
         return len(self.text)
@@ -250,6 +256,11 @@ class Listing:
 
     def runs_bodies(self, row: int) -> bool:
         return row in self.bodies and self.bodies[row].how == RUN
+
+    def set_runs(self, row: int, times: float | None) -> None:
+        """Note how often the bodies of an operation run; once where that is not known."""
+        self.bodies[row] = Bodies(RUN, (1.0 if times is None else times,))
+        self.exact &= times is not None
 
     def is_fused(self, row: int) -> bool:
         return row in self.bodies and self.bodies[row].how == FUSED

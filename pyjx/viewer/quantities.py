@@ -108,6 +108,8 @@ def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Se
         name, out = "dot", float(math.prod(results[0]))  # behind it is space to work in
     if name in ("dot", "dot_general") and operands:
         found = _CONTRACTING.search(text)
+        if found is None and out:  # `stablehlo.dot`: along the last axis of the first, if any
+            return 2 * out * math.sqrt(math.prod(map(math.prod, operands[:2])) / out)
         dims = map(int, re.findall(r"\d+", "".join(filter(None, found.groups())))) if found else ()
         return 2 * out * math.prod([operands[0][d] for d in dims if d < len(operands[0])])
     if name == "convolution" and len(operands) > 1:
@@ -204,7 +206,7 @@ def memory(listing: Listing, constants: frozenset[str], most: int = 2000) -> Mem
     `constants` are the operations that take no memory.
     """
     estimate = _Estimate(listing, constants)
-    head = listing.heads[0]
+    head = listing.entry
     curve = estimate.function(head)
     arguments = estimate.arguments(head)
     steps = [(row, live + arguments) for row, live in curve.steps]

@@ -73,7 +73,7 @@ def costs(listing: Listing, balance: float = BALANCES["cpu"],
                  for text in listing.text]
         each = _add_up(listing, ends, [measured.get(name, 0.0) / (n or 1.0)
                                        for name, n in zip(names, runs, strict=True)])
-    whole = each[listing.heads[0]] or 1.0
+    whole = each[listing.entry] or 1.0
     shares = [a * n / whole for a, n in zip(each, runs, strict=True)]
     own = _own(listing, ends, shares, weights)
     for row in filter(listing.is_fused, listing.bodies):
@@ -127,7 +127,7 @@ def _add_up(listing: Listing, ends: Sequence[int], each: list[float]) -> list[fl
 def _runs(listing: Listing, ends: Sequence[int], each: Sequence[float]) -> list[float]:
     """How often each row runs; of alternatives the dearest does."""
     runs = [0.0] * len(listing)
-    runs[listing.heads[0]] = 1.0
+    runs[listing.entry] = 1.0
     for head in _callers_first(listing, ends):
         for row in range(head, ends[head]):
             how, times = listing.bodies.get(row, ONCE)
@@ -153,7 +153,7 @@ def _callers_first(listing: Listing, ends: Sequence[int]) -> list[int]:
                     visit(called, seen)
         order.append(head)
 
-    visit(listing.heads[0], set())
+    visit(listing.entry, set())
     return order[::-1]
 
 
@@ -277,7 +277,7 @@ class Scopes:
     def _callers(self, listing: Listing, runs: Sequence[float]) -> list[dict[_Path, float]]:
         """For each row the scopes around the calls of its function, and how many of its runs are
         in each."""
-        ends, head = listing.ends(), listing.heads[0]
+        ends, head = listing.ends(), listing.entry
         around: dict[int, dict[_Path, float]] = {head: {(): 1.0}}
         for head in _callers_first(listing, ends):
             for row in range(head, ends[head]):

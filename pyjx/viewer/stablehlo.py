@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyjx.core.arithmetic import touched
+from pyjx.core.arithmetic import Carried, Known, touched, trips
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, ONCE, UNCOUNTED, UNKNOWN, Listing, Places
 from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
 
@@ -13,8 +13,8 @@ FREE = frozenset(("return", "func.return", "stablehlo.return", "stablehlo.consta
                   "stablehlo.optimization_barrier", "stablehlo.tuple"))
 _VIEWS = frozenset(("stablehlo.optimization_barrier", "stablehlo.reshape"))
 _PUTS = frozenset(("stablehlo.dynamic_update_slice", "stablehlo.scatter"))
-_RUNNING = frozenset(("stablehlo.while", "stablehlo.case", "stablehlo.if", "call", "func.call",
-                      "sdy.manual_computation"))
+_CALLS = frozenset(("call", "func.call", "stablehlo.composite"))
+_RUNNING = _CALLS | {"stablehlo.while", "stablehlo.case", "stablehlo.if", "sdy.manual_computation"}
 _ALTERNATIVES = frozenset(("stablehlo.case", "stablehlo.if"))
 
 _LOCATION = re.compile(r' loc\((#loc\d*|unknown|"(?:[^"\\]|\\.)*".*|callsite\(.*|fused.*)\)$')
@@ -23,12 +23,17 @@ _FILE = re.compile(r'^"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 _NAMED = re.compile(r'^"((?:[^"\\]|\\.)*)"(?:\((.*)\))?$')
 _CALLSITE = re.compile(r"^callsite\((#loc\d*) at (#loc\d*)\)$")
 _FUNCTION = re.compile(r"^func\.func .*?@([\w.$\-]+|\"[^\"]*\")\(")
+_PRIVATE = re.compile(r"func\.func private ")
 _VALUE = re.compile(r"%[\w$.\-]+")
 _READ = re.compile(r"(%[\w$.\-]+)(?:#(\d+))?")
 _RESULTS = re.compile(r"^((?:%[\w$.\-]+(?::\d+)?(?:, )?)+) = ")
 _OPERATION = re.compile(r'^"?([\w$.]+)"?')
-_CALLEE = re.compile(r"@([\w.$\-]+|\"[^\"]*\")\(")
+_CALLEE = re.compile(r"@([\w.$\-]+|\"[^\"]*\")")
 _PARAMETER = re.compile(r"(%[\w$.\-]+): ((?:[^,<>()]|<[^<>]*(?:<[^<>]*>[^<>]*)*>)+)")
+_REGION = re.compile(r"\s+(?:cond|do|reducer\(.*) ?\{$")
+_DEVICES = re.compile(r"mhlo\.num_(replicas|partitions) = (\d+)")
+_TESTED = re.compile(r"compare (\w+),")
+_INTEGER = re.compile(r"constant dense<(-?\d+)> : tensor<u?i\d+>")
 _DONATED = re.compile(r"tf\.aliasing_output = (\d+)")
 _INITIAL = re.compile(r"(%[\w$.\-]+) = (%[\w$.\-]+)")
 
@@ -37,9 +42,17 @@ def stablehlo_listing(text: str, places: Places) -> Listing:
     """The rows of a module, whose operations have locations if their places are to be known."""
     lines = text.splitlines()
     writer = _Writer(Listing("StableHLO"), _Locations(lines, places))
+    whole = ""  # the first region may begin below its operation
     for line in lines:
-        if not line.startswith("#"):
-            writer.line(line)
+        if _REGION.match(line):
+            whole += f" {line.strip()}"
+            continue
+        writer.line(whole)
+        whole = "" if line.startswith("#") else line
+    writer.line(whole)
+    heads = writer.listing.heads
+    writer.listing.entry = next((head for head in heads if not _PRIVATE.match(
+        writer.listing.text[head])), min(heads, default=0))
     writer.link_calls()
     writer.listing.add_up()
     return writer.listing
@@ -97,13 +110,19 @@ class _Writer:
         self._locations = locations
         self._open: list[int] = []  # the rows whose bodies are open
         self._values: dict[str, int] = {}
+        self._carried: dict[str, int] = {}  # of what a loop carries its position
+        self._given: dict[int, list[list[Known]]] = {}  # by the bodies of loops
         self._functions: dict[str, int] = {}
         self._calls: dict[int, str] = {}
         self._donated: list[int] = []  # which results lie where arguments of the function do
 
     def line(self, line: str) -> None:
         text = line.strip()
-        if not text or text.startswith("module") or (text == "}" and not self._open):
+        if text.startswith("module"):
+            count = {name: int(number) for name, number in _DEVICES.findall(text)}
+            self.listing.devices = count.get("replicas", 1)
+            self.listing.together = count.get("partitions", 1)
+        if not text or text.startswith("module") or (text[0] == "}" and not self._open):
             return
         name, place = "", UNKNOWN
         located = _LOCATION.search(text) if text.endswith(")") else None
@@ -139,7 +158,7 @@ class _Writer:
         rest = text[results.end():] if results else text
         kind = _OPERATION.match(rest)
         operation = kind[1] if kind else ""
-        starts = dict(_INITIAL.findall(rest)) if opens else {}
+        starts = dict(_INITIAL.findall(rest)) if operation == "stablehlo.while" else {}
         read = [(values[v], int(k or 0)) for v, k in _READ.findall(rest)
                 if v in values and v not in starts]
         operands = list(dict.fromkeys([o for o, _ in read]))
@@ -152,22 +171,42 @@ class _Writer:
                 values[value] = row
         if starts:
             listing.elements[row] = [bytes_of((a,)) for a in tensors(shape)]
+            self._given[row] = [[self._known(v) for v in starts.values()]]
+            self._carried.update({v: k for k, v in enumerate(starts)})
+        elif operation == "stablehlo.return" and self._open[-1] in self._given:
+            self._given[self._open[-1]].append([self._known(v) for v in _VALUE.findall(rest)])
         if operation in _PUTS or starts:
             listing.in_place[row] = dict(enumerate(read[:len(starts) or 1]))
         values.update(dict.fromkeys(starts, row))
+        if opens:
+            values.update(dict.fromkeys([v for v, _ in _PARAMETER.findall(rest)], row))
         if operation in ("return", "func.return"):
             listing.given_back.update([read[k][0] for k in self._donated if k < len(read)])
-        callee = _CALLEE.search(rest) if operation in ("call", "func.call") else None
+        callee = _CALLEE.search(rest) if operation in _CALLS else None
         if callee:
             self._calls[row] = callee[1].strip('"')
         if opens or callee:
             listing.bodies.setdefault(row, ONCE if operation in _RUNNING else UNCOUNTED)
+        if operation == "sdy.manual_computation":
+            listing.devices = max(listing.devices, listing.together)
         if operation in _ALTERNATIVES:
             listing.alternatives.add(row)
         if operation in _VIEWS:
             listing.views.add(row)
         if opens:
             self._open.append(row)
+
+    def _known(self, value: str, deep: bool = True) -> Known:
+        """What is known of a value, for how often a loop runs."""
+        row = self._values.get(value, UNKNOWN)
+        if value in self._carried and row in self._open:
+            return Carried(row, self._carried[value])
+        text = self.listing.text[row].partition(" = ")[2] if row != UNKNOWN else ""
+        if number := _INTEGER.search(text):
+            return int(number[1])
+        tested = _TESTED.search(text)
+        return (tested[1] if tested else self.listing.operation[row],
+                *[self._known(v, False) for v in _VALUE.findall(text)]) if text and deep else None
 
     def _cost(self, row: int, text: str) -> None:
         """Set what an operation costs by its types."""
@@ -200,6 +239,9 @@ class _Writer:
         if listing.kind[row] == HEAD or row == UNKNOWN:
             return
         listing.name[row], listing.place[row] = name, place
+        if row in self._given:
+            given = self._given.pop(row)
+            listing.set_runs(row, trips(*given) if len(given) == 3 else None)
         if " : " in text:  # the types of the generic form
             shape = listing.shape[row] = _result_types(text, _RESULTS.match(listing.text[row]))
             listing.size[row] = _size(shape)
@@ -229,7 +271,7 @@ def _size(types: str) -> int:
 def _types(text: str) -> str:
     """What stands behind the last colon between spaces."""
     _, colon, types = text.rpartition(" : ")
-    return types if colon else ""
+    return _REGION.sub("", types) if colon else ""
 
 
 def _result_types(text: str, results: re.Match[str] | None) -> str:
@@ -241,5 +283,4 @@ def _result_types(text: str, results: re.Match[str] | None) -> str:
     _, arrow, after = types.partition(" -> ")
     if arrow:
         return after.strip("() {")
-    types = types.removesuffix("{").removesuffix(" cond ")
     return types.strip() if ":" in results[0] else types[types.rfind("tensor<"):].strip()

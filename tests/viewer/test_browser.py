@@ -69,6 +69,20 @@ def test_what_is_decomposed_has_relatives(browser, tmp_path):  # noqa: F811
     page.close()
 
 
+def test_figures_say_what_they_are_of(browser, tmp_path):  # noqa: F811
+    text = jax.jit(lambda x: jax.lax.while_loop(lambda x: x[0] < 9, jnp.sin, x)).lower(
+        jnp.ones(8)).as_text()
+    for count, told in (("1", ""), ("4", ", on all 4 devices together")):
+        path = tmp_path / f"{count}.html"
+        path.write_text(viewer.page("f", stablehlo=text.replace(
+            "num_partitions = 1", f"num_partitions = {count}")))
+        page = viewed(browser, path)
+        assert page.locator("#figures dt").all_inner_texts() == [
+            f"FLOPs counted here, loops of unknown length once{told}",
+            f"Peak memory, estimated{told}"]
+        page.close()
+
+
 def test_keys_do_what_hovering_does(page):
     page.keyboard.press("1")
     for _ in range(2):

@@ -571,3 +571,104 @@ def test_memory_is_as_xla_has_it_where_values_take_the_places_of_others(f, args,
     if f in (stacked, rewritten, kept):
         assert memory(jaxpr_listing(traced.jaxpr, Places()), frozenset()).peak == pytest.approx(
             wanted, rel=0.01)
+
+
+def fixed(x):
+    x = lax.scan(lambda c, _: (c @ x, None), x, None, length=5)[0]
+    return lax.while_loop(lambda s: s[0] > -3, lambda s: (s[0] - 2, s[1] @ x), (4, x))[1]
+
+
+def test_all_forms_count_loops_that_count_as_often_as_they_run():
+    """From 4 to -2 in steps of 2; XLA's passes unroll short loops, so of theirs only the sum."""
+    traced = jax.jit(fixed).trace(jnp.ones((40, 40)))
+    lowered = traced.lower()
+    listings = [jaxpr_listing(traced.jaxpr, Places()),
+                stablehlo_listing(lowered.as_text(), Places()),
+                hlo_listing(lowered.as_text("hlo"), Places(), "HLO"),
+                hlo_listing(lowered.compile().as_text(), Places(), "Optimised HLO")]
+    for listing in listings:
+        assert listing.flops[listing.entry] == pytest.approx((5 + 4) * 2 * 40**3, rel=1e-3)
+        assert listing.exact
+    cost = traced.cost()
+    assert cost.exact and cost.total.flops == pytest.approx((5 + 4) * 2 * 40**3, rel=1e-3)
+
+
+@pytest.mark.parametrize("test", [
+    lambda i, x: i < x[0, 0], lambda i, x: (i < 9) & (x[0, 0] > 0), lambda i, x: x[0, 0] < 9])
+def test_pages_say_that_other_loops_count_once(test):
+    def f(x):
+        return lax.while_loop(lambda s: test(*s), lambda s: (s[0] + 1, s[1] @ x), (0.0, x))[1]
+
+    traced = jax.jit(f).trace(jnp.ones((40, 40)))
+    lowered = traced.lower()
+    forms = program(jaxpr=traced.jaxpr, stablehlo=lowered.as_text(),
+                    hlo=lowered.as_text("hlo"))["forms"]
+    for form in forms:
+        assert not form["exact"] and form["flops"][0] == pytest.approx(2 * 40**3, rel=1e-3)
+
+
+PRINTED = """module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @mesh = <["x"=8]>
+  func.func private @region(%arg0: tensor<f32>) -> tensor<f32> {
+    return %arg0 : tensor<f32>
+  }
+  func.func public @main(%arg0: tensor<8x4xf32>, %arg1: tensor<4x3xf32>) -> (tensor<8x3xf32>) {
+    %0 = stablehlo.dot %arg0, %arg1 : (tensor<8x4xf32>, tensor<4x3xf32>) -> tensor<8x3xf32>
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %1:2 = stablehlo.while(%iterArg = %0, %iterArg_0 = %c) : tensor<8x3xf32>, tensor<i32>
+    cond {
+      %c_1 = stablehlo.constant dense<10> : tensor<i32>
+      %3 = stablehlo.compare LT, %iterArg_0, %c_1, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %3 : tensor<i1>
+    } do {
+      %3 = stablehlo.tanh %iterArg : tensor<8x3xf32> loc(#loc1)
+      %c_1 = stablehlo.constant dense<1> : tensor<i32>
+      %4 = stablehlo.add %iterArg_0, %c_1 : tensor<i32>
+      stablehlo.return %3, %4 : tensor<8x3xf32>, tensor<i32>
+    } loc(#loc1)
+    %cst = stablehlo.constant dense<0.0> : tensor<f32>
+    %2:2 = stablehlo.reduce(%1#0 init: %cst), (%1#0 init: %cst) across dimensions = [0] : \
+(tensor<8x3xf32>, tensor<8x3xf32>, tensor<f32>, tensor<f32>) -> (tensor<3xf32>, tensor<3xf32>)
+     reducer(%arg2: tensor<f32>, %arg4: tensor<f32>) (%arg3: tensor<f32>, %arg5: tensor<f32>)  {
+      %3 = stablehlo.add %arg2, %arg4 : tensor<f32>
+      %4 = stablehlo.add %arg3, %arg5 : tensor<f32>
+      stablehlo.return %3, %4 : tensor<f32>, tensor<f32>
+    }
+    return %1#0 : tensor<8x3xf32>
+  } loc(#loc)
+} loc(#loc)
+#loc = loc(unknown)
+#loc1 = loc("jit(f)/while"("f.py":3:1))
+"""
+
+
+def test_text_as_mlir_prints_it():
+    places = Places()
+    listing = stablehlo_listing(PRINTED, places)
+    entry, ends = listing.entry, listing.ends()
+    assert "@main" in listing.text[entry] and listing.text[0].startswith("sdy.mesh")
+    flops = dict(zip(listing.operation, listing.flops, strict=True))
+    assert flops["stablehlo.dot"] == 2 * 8 * 4 * 3
+    assert flops["stablehlo.while"] == 10 * (24 + 2) and flops["stablehlo.reduce"] == 2 * 21
+    assert listing.flops[entry] == 192 + 260 + 42
+    loop = row_of(listing, "stablehlo.while")
+    assert loop < row_of(listing, "stablehlo.tanh") < ends[loop]
+    assert places.position(listing.place[loop]) == ("f.py", 3, 1)
+    assert listing.size[loop] == 4 * 24 + 4
+    assert listing.size[row_of(listing, "stablehlo.reduce")] == 24
+    assert ends[entry] == len(listing) and not listing.depth[entry]
+    (form,) = program(stablehlo=PRINTED)["forms"]
+    assert (form["entry"], form["together"], form["devices"]) == (entry, 8, 1)
+
+
+def test_what_is_composed_counts_as_what_it_is_made_of():
+    f = lax.composite(lambda x: jnp.sin(x) * x, "my.f")
+    listing = stablehlo_listing(jax.jit(lambda x: f(x) + 1).lower(jnp.ones(8)).as_text(), Places())
+    assert listing.flops[listing.entry] == 24
+
+
+def test_hlo_says_of_how_many_devices_it_is():
+    text = HLO.replace("HloModule m,", "HloModule m, num_partitions=8,")
+    assert program(hlo=text)["forms"][0]["devices"] == 8
+    before = program(hlo=text.replace(", is_scheduled=true", ""))["forms"][0]
+    assert (before["devices"], before["together"]) == (1, 8)

@@ -71,16 +71,24 @@ class App {
     const [first] = this.program.forms;
     const last = this.program.forms[this.program.forms.length - 1];
     const peak = last.unsized ? -1 : Math.max(last.memory.arguments, ...last.memory.live);
-    const counted = first.devices > 1
-      ? `FLOPs counted here, of shard_map on one of ${first.devices} devices` : "FLOPs counted here";
-    const figures = [[counted, quantity(first.flops[0])],
-                     ["Peak memory, estimated", bytes(peak)],
+    const once = first.exact ? "" : ", loops of unknown length once";
+    const figures = [[`FLOPs counted here${once}${this.whose(first)}`,
+                      quantity(first.flops[first.entry])],
+                     [`Peak memory, estimated${this.whose(last)}`, bytes(peak)],
                      ...this.program.figures.map(([key, value]) =>
                        [key, typeof value !== "number" ? String(value)
                          : /bytes/.test(key) ? bytes(value) : quantity(value)])];
     $("figures").title = figures.map((pair) => pair.join(": ")).join("\n");
     $("figures").innerHTML = figures.map(([key, value]) =>
       `<div><dt>${escapeHtml(key)}</dt><dd>${escapeHtml(value)}</dd></div>`).join("");
+  }
+
+  /** On how many devices what a form shows is done, where there are several. */
+  whose(form) {
+    const many = Math.max(...this.program.forms.map((f) => Math.max(f.devices, f.together)));
+    if (many === 1) return "";
+    return form.devices === 1 ? `, on all ${many} devices together`
+      : `, ${form.title === "jaxpr" ? "of shard_map " : ""}on one of ${form.devices} devices`;
   }
 
   showSwitches() {

@@ -55,6 +55,9 @@ class Form {
     this.fused = new Set(data.fused);
     this.unsized = data.unsized;  // whether some sizes are not known
     this.devices = data.devices;  // of how many it shows what one does
+    this.together = data.together;  // of how many it shows what all do
+    this.exact = data.exact;  // whether it is known how often loops run
+    this.entry = data.entry;  // the row at which the program begins
     this.memory = data.memory;
     this.graph = data.graph;
     this.calls = new Map(data.calls.map(([row, ...heads]) => [row, heads]));
