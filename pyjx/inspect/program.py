@@ -545,15 +545,16 @@ class TracedProgram(Program):
 
 
 class ModuleProgram(Program):
-    """A program that was read from a text or from bytes."""
+    """A program that was read from a text or from bytes, and the text with its locations."""
 
     def __init__(self, name: str, text: str, platform: Platform,
-                 compiler_options: Mapping[str, Any]) -> None:
+                 compiler_options: Mapping[str, Any], located: str = "") -> None:
         super().__init__(name, platform, compiler_options)
         self._text = text
+        self._located = located or text
 
     def stablehlo(self, *, names: str = "ssa", locs: str = "none") -> str:
-        return self._text
+        return self._text if locs == "none" else self._located
 
     @property
     def is_symbolic(self) -> bool:
@@ -572,7 +573,7 @@ class ModuleProgram(Program):
     def _compile(self, options: Mapping[str, Any]) -> Any:
         with configuration.cache(False):
             there = self.platform.with_devices(self.n_devices)
-            return compiler.compile(self._text, devices=there.devices,
+            return compiler.compile(self._located, devices=there.devices,
                                     compiler_options=dict(options) or None)
 
 
@@ -633,31 +634,33 @@ def read(program: str | bytes, name: str = "program", *, platform: str | Platfor
     >>> inspect.read(text).hlo.splitlines()[0][:19]
     'HloModule jit__lamb'
     """
-    text = _module_text(program)
-    return ModuleProgram(name, text, _platform(platform, devices_of(text)), compiler_options or {})
+    text, located = _module_texts(program)
+    return ModuleProgram(name, text, _platform(platform, devices_of(text)), compiler_options or {},
+                         located)
 
 
-def _module_text(program: str | bytes) -> str:
+def _module_texts(program: str | bytes) -> tuple[str, str]:
+    """The text of a module, without and with the locations that it brings."""
     try:
-        if isinstance(program, bytes):
-            return _bytecode_text(program)
-        if program.lstrip().startswith("HloModule"):
-            if "is_scheduled=true" in program.lstrip().partition("\n")[0]:  # C++ aborts on some
-                raise ValueError("this HLO is what XLA has compiled, which it does not compile "
-                                 "again. Give what it was made of, such as HLO by --emit hlo; "
-                                 "viewer.page(title, hlo=text) shows this text as it is.")
-            return jaxlib_api.stablehlo_of_hlo(jaxlib_api.hlo_of_text(program))
-        return str(jaxlib_api.parse_module(program))
+        if isinstance(program, bytes) and not program.startswith(b"ML\xefR"):
+            raise ValueError("these bytes are no MLIR: they do not begin with ML\\xefR")
+        if isinstance(program, bytes) and b"StableHLO_v" in program[:64]:
+            return jaxlib_api.artifact_text(program), ""
+        if isinstance(program, str) and program.lstrip().startswith("HloModule"):
+            return _of_hlo(program), ""
+        module = jaxlib_api.parse_module(program)
+        located = module.operation.get_asm(enable_debug_info=True)
+        return str(module), re.sub(r'(?<!=) loc\("-":\d+:\d+\)', "", located)  # the text's own
     except Exception as error:
         raise ValueError(str(error)) from None
 
 
-def _bytecode_text(program: bytes) -> str:
-    if not program.startswith(b"ML\xefR"):
-        raise ValueError("these bytes are no MLIR: they do not begin with ML\\xefR")
-    if b"StableHLO_v" in program[:64]:
-        return jaxlib_api.artifact_text(program)
-    return str(jaxlib_api.parse_module(program))
+def _of_hlo(program: str) -> str:
+    if "is_scheduled=true" in program.lstrip().partition("\n")[0]:  # C++ aborts on some
+        raise ValueError("this HLO is what XLA has compiled, which it does not compile again. "
+                         "Give what it was made of, such as HLO by --emit hlo; "
+                         "viewer.page(title, hlo=text) shows this text as it is.")
+    return jaxlib_api.stablehlo_of_hlo(jaxlib_api.hlo_of_text(program))
 
 
 FORMAT = 1

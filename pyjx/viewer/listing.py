@@ -81,7 +81,10 @@ class Places:
 
     def at(self, file: str, function: str, line: int, column: int = 0, caller: int = UNKNOWN
            ) -> int:
-        """The number of a place. Lines and columns count from 1; 0 is a column not known."""
+        """The number of a place. Lines and columns count from 1; 0 is a column not known. In the
+        file `-` is what MLIR's parser finds no location of."""
+        if file == "-":
+            return caller
         frame = file, function, line, column, caller
         number = self._known.get(frame)
         if number is None:

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import pyjx as jax
-from pyjx import inspect, lax
+from pyjx import inspect, jaxlib_api, lax
 from pyjx.inspect import running
+from pyjx.viewer import document as viewer_document
 from tests.op_table import Sample, all_samples
 
 ROOT = Path(__file__).parents[2]
@@ -79,6 +80,27 @@ def test_artifacts_are_read_back_at_their_version(sample: Sample) -> None:
         assert "func.func public @main" in inspect.read(artifact).stablehlo()
         read += 1
     assert read
+
+
+def wave(x):
+    return jax.lax.scan(lambda c, _: (jax.numpy.sin(c), None), x, None, length=3)[0]
+
+
+@pytest.mark.parametrize("locs", ["line", "stack", "none"])
+@pytest.mark.parametrize("form", [str, lambda text: jaxlib_api.parse_module(text)])
+def test_a_module_that_is_read_keeps_the_lines_that_it_names(locs: str, form: Any) -> None:
+    """Where it names none it has none: those of its own text are no lines of a program."""
+    text = form(inspect.trace(wave, jax.numpy.ones(8)).stablehlo(locs=locs))
+    if not isinstance(text, str):  # MLIR's own, where locations have names of their own
+        text = text.operation.get_asm(enable_debug_info=True) if locs != "none" else str(text)
+    program = inspect.read(text)
+    assert "loc(" not in program.stablehlo()
+    page = viewer_document.program(
+        stablehlo=program.stablehlo(locs="stack"), hlo=program.hlo_opt)
+    lines = {line for _, line, *_ in page["costs"]["time"]["lines"]}
+    assert lines == ({0} if locs == "none" else {wave.__code__.co_firstlineno + 1})
+    assert (__file__ in page["source"]) == (locs != "none") and "-" not in page["source"]
+    assert "loc(" not in page["forms"][0]["text"].replace('loc("x")', "")
 
 
 @pytest.mark.slow
