@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import unified_diff
 from typing import Any
 
+from emit_hlo.tables import PASSES
 from lowering.locations import Scope
 from pyjx import configuration
 from pyjx.core.avals import nbytes
@@ -290,8 +291,9 @@ def passes(closed: ClosedJaxpr, platform: str = "cpu") -> Iterator[Pass]:
 
 
 def changes(steps: Iterable[Pass]) -> list[dict[str, Any]]:
-    """For each rewrite its name, how many equations there were and are, nested ones included, and
-    the lines that differ, as `diff -u` writes them; a variable has one name throughout."""
+    """For each rewrite its name, what it does, how many equations there were and are, nested ones
+    included, and the lines that differ, as `diff -u` writes them; a variable has one name
+    throughout."""
     names = JaxprPpContext()
 
     def lines(closed: ClosedJaxpr) -> list[str]:
@@ -307,7 +309,8 @@ def changes(steps: Iterable[Pass]) -> list[dict[str, Any]]:
         after = before if step.after is step.before else lines(step.after)
         # The first two lines name files.
         changed = [] if after is before else list(unified_diff(before, after, lineterm=""))[2:]
-        found.append({"name": step.name, "before": sum(1 for _ in all_eqns(step.before)),
+        found.append({"name": step.name, "about": PASSES.get(step.name, ""),
+                      "before": sum(1 for _ in all_eqns(step.before)),
                       "after": sum(1 for _ in all_eqns(step.after)), "lines": changed[:_MOST],
                       "more": max(len(changed) - _MOST, 0)})
         before = after

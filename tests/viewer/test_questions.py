@@ -9,6 +9,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from emit_hlo.tables import PASSES
 from pyjx import viewer
 from tests.viewer.browsing import browser, opened, row, settled, viewed  # noqa: F401
 
@@ -152,6 +153,9 @@ def test_who_reads_a_value(page):
 def test_what_a_pass_does(page):
     page.on("#tab-passes")
     page.on(page.page.locator("#passes .link", has_text="decompose"))
+    assert page.text("#passes .diff").startswith(PASSES["decompose"])
+    for step in page.page.locator("#passes .link").all():
+        assert step.get_attribute("title") == PASSES[step.inner_text().split()[0]]
     removed = page.page.locator("#passes .removed").all_inner_texts()
     assert any("tanh_grad" in text or "integer_pow" in text or "custom_jvp" in text
                for text in removed)

@@ -9,7 +9,7 @@ class PassSteps {
       return;
     }
     const items = this.passes.map((p, i) =>
-      `<li><button type="button" class="link" data-pass="${i}"><b>${escapeHtml(p.name)}</b> ` +
+      `<li><button type="button" class="link" data-pass="${i}" title="${escapeHtml(p.about)}"><b>${escapeHtml(p.name)}</b> ` +
       `${p.lines.length ? `${p.before.toLocaleString("en")} → ${p.after.toLocaleString("en")}`
         : "no change"}</button></li>`);
     element.innerHTML = `<div class="kin"><h3>Passes <small>equations before and after</small></h3><ol>${items.join("")}</ol></div>
@@ -26,12 +26,13 @@ class PassSteps {
     for (const button of this.element.querySelectorAll("[data-pass]")) {
       button.setAttribute("aria-pressed", String(Number(button.dataset.pass) === number));
     }
-    const { lines, more } = this.passes[number];
+    const { about, lines, more } = this.passes[number];
     const kinds = { "+": "added", "-": "removed", "@": "skipped" };
     const shown = lines.map((line) =>
       `<span class="${kinds[line[0]] ?? "same"}">${escapeHtml(line)}</span>`);
     if (more) shown.push(`<span class="skipped">… ${more.toLocaleString("en")} more lines</span>`);
-    this.diff.innerHTML = shown.join("") || '<span class="skipped">Nothing changed.</span>';
+    if (!lines.length) shown.push('<span class="skipped">Nothing changed.</span>');
+    this.diff.innerHTML = `<b>${escapeHtml(about)}</b>${shown.join("")}`;
     this.diff.scrollTop = 0;
   }
 }
