@@ -182,8 +182,8 @@ class _Writer:
         """The bytes that an instruction reads of each operand, and those that it writes. A fusion
         reads of an operand what those inside need of it, and writes what they put there in place.
         """
-        c = self._computations.get(i.called[0]) if i.opcode == "fusion" and i.called else None
-        if c is None or not c.body:
+        c = self._called(i, "fusion")
+        if c is None:
             return touched(i.opcode, operands, results)
         size = {x.name: float(bytes_of(hlo_arrays(x.type))) for x in c.body}
         moves = {x.name: self._touched(x, [size.get(o, 0.0) for o in x.operands], size[x.name])
@@ -210,8 +210,8 @@ class _Writer:
         operands."""
         if i.opcode in _PUTS:
             return {0: 0}
-        c = self._computations.get(i.called[0]) if i.opcode == "fusion" and i.called else None
-        found = [] if c is None or not c.body else [_in_place(c, name) for name in _results(c)]
+        c = self._called(i, "fusion")
+        found = [_in_place(c, name) for name in _results(c)] if c else []
         return {k: int(number[1]) for k, chain in enumerate(found)
                 if chain and (number := _PARAMETER.search(chain[0].text))}
 
@@ -219,19 +219,23 @@ class _Writer:
         """How often a loop runs, as XLA says or as it counts."""
         if said := TRIPS.search(i.text):
             return float(said[1])
-        test, body = (self._computations.get(name) for name in i.called[:2])
-        if test is None or body is None:
-            return None
-        of = {x.name: x for x in around.body}
-        given = of.get(i.operands[0])
-        return trips([_known(around, name) for name in given.operands] if given else [],
-                     [_known(test, test.body[-1].name)], [_known(body, name) for name in
-                                                         _results(body)])
+        test, body = (self._called(i, "while", k) for k in (0, 1))
+        given = next((x.operands for x in around.body if x.name in i.operands), ())
+        return trips([_known(around, name) for name in given],
+                     [_known(test, test.body[-1].name)], [_known(body, name) for name in _results(
+                         body)]) if test and body else None
 
     def _calls_loop(self, i: Instruction) -> bool:
         """Whether an instruction calls a computation that is a loop, which writes in place."""
-        called = self._computations.get(i.called[0]) if i.opcode == "call" and i.called else None
-        return called is not None and bool(called.body) and called.body[-1].opcode == "while"
+        called = self._called(i, "call")
+        return called is not None and called.body[-1].opcode == "while"
+
+    def _called(self, i: Instruction, opcode: str, k: int = 0) -> Computation | None:
+        """The computation that an instruction of this kind calls, or one of several."""
+        if i.opcode != opcode or k >= len(i.called):
+            return None
+        c = self._computations.get(i.called[k])
+        return c if c and c.body else None
 
     def link_calls(self) -> None:
         for row, names in self._calls.items():
@@ -248,7 +252,8 @@ def _known(c: Computation, name: str, deep: bool = True) -> Known:
         return int(number[1]) if number else None
     if x.opcode == "get-tuple-element":
         index = _INDEX.search(x.text)
-        return Carried(None, int(index[1])) if index else None
+        given = index and x.operands[0] in [p.name for p in c.body if p.opcode == "parameter"]
+        return Carried(None, int(index[1])) if index and given else None
     tested = _DIRECTION.search(x.text)
     return (tested[1] if tested else x.opcode, *[_known(c, o, False) for o in x.operands]) \
         if deep else None

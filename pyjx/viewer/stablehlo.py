@@ -171,9 +171,10 @@ class _Writer:
                 values[value] = row
         if starts:
             listing.elements[row] = [bytes_of((a,)) for a in tensors(shape)]
-            self._given[row] = [[self._known(v) for v in starts.values()]]
             self._carried.update({v: k for k, v in enumerate(starts)})
-        elif operation == "stablehlo.return" and self._open[-1] in self._given:
+        if operation == "stablehlo.while":
+            self._given[row] = [[self._known(v) for v in starts.values()]]
+        elif operation == "stablehlo.return" and self._open and self._open[-1] in self._given:
             self._given[self._open[-1]].append([self._known(v) for v in _VALUE.findall(rest)])
         if operation in _PUTS or starts:
             listing.in_place[row] = dict(enumerate(read[:len(starts) or 1]))

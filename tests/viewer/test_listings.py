@@ -578,9 +578,19 @@ def fixed(x):
     return lax.while_loop(lambda s: s[0] > -3, lambda s: (s[0] - 2, s[1] @ x), (4, x))[1]
 
 
-def test_all_forms_count_loops_that_count_as_often_as_they_run():
-    """From 4 to -2 in steps of 2; XLA's passes unroll short loops, so of theirs only the sum."""
-    traced = jax.jit(fixed).trace(jnp.ones((40, 40)))
+def nested(x):
+    def outer(s):
+        i, y = lax.while_loop(lambda s: s[0] < 9, lambda s: (s[0] + 4, s[1] @ x), s)
+        return i + 1, y
+
+    return lax.while_loop(lambda s: s[0] < 3, outer, (0, x))[1]
+
+
+@pytest.mark.parametrize("f", [fixed, lambda x: lax.fori_loop(
+    0, 3, lambda _, x: lax.fori_loop(-1, 2, lambda _, x: x @ x, x), x)])
+def test_all_forms_count_loops_that_count_as_often_as_they_run(f):
+    """One from 4 to -2 in steps of 2."""
+    traced = jax.jit(f).trace(jnp.ones((40, 40)))
     lowered = traced.lower()
     listings = [jaxpr_listing(traced.jaxpr, Places()),
                 stablehlo_listing(lowered.as_text(), Places()),
@@ -591,6 +601,16 @@ def test_all_forms_count_loops_that_count_as_often_as_they_run():
         assert listing.exact
     cost = traced.cost()
     assert cost.exact and cost.total.flops == pytest.approx((5 + 4) * 2 * 40**3, rel=1e-3)
+
+
+def test_a_loop_whose_number_another_one_changes_counts_once():
+    lowered = jax.jit(nested).lower(jnp.ones((40, 40)))
+    for listing in (jaxpr_listing(jax.make_jaxpr(nested)(jnp.ones((40, 40))), Places()),
+                    stablehlo_listing(lowered.as_text(), Places()),
+                    hlo_listing(lowered.as_text("hlo"), Places(), "HLO")):
+        loops = [row for row, name in enumerate(listing.operation) if name.endswith("while")]
+        assert [listing.bodies[row].times for row in loops] == [(1.0,), (1.0,)]
+        assert not listing.exact
 
 
 @pytest.mark.parametrize("test", [
@@ -672,3 +692,22 @@ def test_hlo_says_of_how_many_devices_it_is():
     assert program(hlo=text)["forms"][0]["devices"] == 8
     before = program(hlo=text.replace(", is_scheduled=true", ""))["forms"][0]
     assert (before["devices"], before["together"]) == (1, 8)
+
+
+def test_a_loop_in_the_generic_form_counts_once():
+    listing = stablehlo_listing("""module {
+  func.func @main(%arg0: tensor<f32>) -> tensor<f32> {
+    %0 = "stablehlo.while"(%arg0) ({
+    ^bb0(%arg1: tensor<f32>):
+      %1 = "stablehlo.compare"(%arg1, %arg1) : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      "stablehlo.return"(%1) : (tensor<i1>) -> ()
+    }, {
+    ^bb0(%arg1: tensor<f32>):
+      %1 = "stablehlo.sine"(%arg1) : (tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%1) : (tensor<f32>) -> ()
+    }) : (tensor<f32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}
+""", Places())
+    assert listing.flops[listing.entry] == 2 and not listing.exact
