@@ -201,7 +201,9 @@ def _operation(eqn: JaxprEqn, line: str = "?") -> Counted:
     return arithmetic(eqn).as_one(eqn.primitive.name, line, moved(eqn))
 
 
-FREE = frozenset(("optimization_barrier", "pvary", "stop_gradient"))  # their results are operands
+# Their results are their operands.
+FREE = frozenset(("name", "optimization_barrier", "preduced", "pvary", "reduced_vary_cast",
+                  "stop_gradient", "vary_unreduced_cast"))
 
 
 def moved(eqn: JaxprEqn) -> float:

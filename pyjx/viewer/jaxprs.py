@@ -27,7 +27,7 @@ from pyjx.core.value_texts import shortened
 from pyjx.engine.decompose import decompose
 from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
-from pyjx.runtime.costs import arithmetic, moved, times_of, unsized
+from pyjx.runtime.costs import FREE, arithmetic, moved, times_of, unsized
 from pyjx.viewer.listing import (
     APPLIED,
     CLOSING,
@@ -44,7 +44,7 @@ from pyjx.viewer.listing import (
 
 # -- listings --------------------------------------------------------------------------------------
 
-_VIEWS = frozenset(("optimization_barrier", "pvary", "reshape", "squeeze", "stop_gradient"))
+_VIEWS = FREE | {"reshape", "squeeze"}
 _SPACE = re.compile(r"\s*\n\s*")
 _TRANSFORM = re.compile(r"(\w+)\(")
 _SCOPES = {"scan": "while/body", "body_jaxpr": "while/body", "cond_jaxpr": "while/cond"}
