@@ -9,7 +9,6 @@ import numpy as np
 
 from lowering import rules
 from lowering.builder import Block, in_avals, out_aval
-from lowering.rules import Emit
 from lowering.types import tensor_type
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
@@ -57,7 +56,7 @@ def result_accuracy(accuracy: Any) -> str:
             f"mode = #stablehlo.result_accuracy_mode<{mode}>>}}")
 
 
-def _unary(op: str) -> Emit:
+def _unary(op: str) -> rules.Emit:
     def emit(b: Block, eqn: JaxprEqn, x: str) -> str:
         attribute = result_accuracy(eqn.params["accuracy"]) if "accuracy" in eqn.params else ""
         return b.line(f"stablehlo.{op} {x}{attribute} : {tensor_type(out_aval(eqn))}")
@@ -65,7 +64,7 @@ def _unary(op: str) -> Emit:
     return emit
 
 
-def _chlo(op: str) -> Emit:
+def _chlo(op: str) -> rules.Emit:
     def emit(b: Block, eqn: JaxprEqn, *operands: str) -> str:
         t = tensor_type(out_aval(eqn))
         return b.line(f"chlo.{op} {', '.join(operands)} : {', '.join([t] * len(operands))} -> {t}")
@@ -73,7 +72,7 @@ def _chlo(op: str) -> Emit:
     return emit
 
 
-def _binary(op: str) -> Emit:
+def _binary(op: str) -> rules.Emit:
     def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
         return b.binary(f"stablehlo.{op}", x, y, out_aval(eqn))
 
@@ -87,7 +86,7 @@ def comparison_kind(aval: ShapedArray, total_order: bool = False) -> str:
     return "SIGNED" if signed else "UNSIGNED"
 
 
-def _compare(direction: str, total_order: bool) -> Emit:
+def _compare(direction: str, total_order: bool) -> rules.Emit:
     def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
         aval = in_avals(eqn)[0].update(shape=out_aval(eqn).shape)
         return b.compare(direction, x, y, aval, comparison_kind(aval, total_order))
@@ -114,7 +113,7 @@ _CUTS = {"sqrt": (1, False), "asin": (1, False), "acos": (1, True), "acosh": (1,
          "asinh": (0, False), "atan": (0, False), "atanh": (1, False)}
 
 
-def _on_cuts(name: str, emit_value: Emit) -> Emit:
+def _on_cuts(name: str, emit_value: rules.Emit) -> rules.Emit:
     part, opposite = _CUTS[name]
 
     def emit(b: Block, eqn: JaxprEqn, x: str) -> str:

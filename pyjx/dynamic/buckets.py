@@ -21,7 +21,6 @@ from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.derived import derived
-from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive, register
@@ -45,7 +44,6 @@ from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard
 from pyjx.runtime import dispatch, programs, signature
 from pyjx.runtime.array import ArrayImpl
-from pyjx.runtime.dispatch import Miss, registry
 from pyjx.runtime.flag_checks import checks_results
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.placement import NO_REQUEST, Request
@@ -163,9 +161,9 @@ class Bucket:
                 if (asked := getattr(request, key))})
         donated = options.pop("donated", ()) or (False,) * len(source.in_avals)
         options["donated"] = (False,) * n + tuple(donated)
-        out_tree = registry.flatten(closed.jaxpr.outvars)[1]
+        out_tree = dispatch.registry.flatten(closed.jaxpr.outvars)[1]
 
-        def miss(*args: Any) -> Miss:
+        def miss(*args: Any) -> dispatch.Miss:
             start = time.perf_counter()
             found = dispatch.compile_and_run(closed, name, args, out_tree, request=request,
                                              label=f"jit({name})", **options)
@@ -227,7 +225,7 @@ class Plan:
                 and not any([isinstance(getattr(x, "sharding", None), NamedSharding)
                              for x in leaves]))
 
-    def in_one(self, leaves: Sequence[Any], out_tree: TreeDef) -> Miss:
+    def in_one(self, leaves: Sequence[Any], out_tree: TreeDef) -> dispatch.Miss:
         """A call of a program that pads, computes and cuts. Barriers keep what is computed as it is
         for other sizes of the bucket, so that results stay the same to the last bit."""
         of, padded = self.bucket, {i: args for i, *args in self.pad}
@@ -283,7 +281,7 @@ def _is_on_host(x: Any) -> bool:
     return type(sharding) is SingleDeviceSharding and sharding._device.platform == "cpu"
 
 
-def padded_array(x: Any, shape: tuple[int, ...], dtype: DType) -> Any:
+def padded_array(x: Any, shape: tuple[int, ...], dtype: dtypes.DType) -> Any:
     """An array with zeros behind its elements."""
     if _is_on_host(x):
         out = np.zeros(shape, dtype)
@@ -461,9 +459,9 @@ class DynamicSpec(JitSpec):
         return DynamicSpec, (self.fun, self.options, self.dims, self.policy)
 
     @guard
-    def miss(self, *args: Any, **kwargs: Any) -> Miss:
+    def miss(self, *args: Any, **kwargs: Any) -> dispatch.Miss:
         dynamic, dynamic_kw, static = self.without_static(args, kwargs)
-        leaves, in_tree = registry.flatten((dynamic, dynamic_kw))
+        leaves, in_tree = dispatch.registry.flatten((dynamic, dynamic_kw))
         try:
             key = (in_tree, tuple([get_aval(x) for x in leaves]), static,
                    configuration.trace_context())

@@ -25,7 +25,6 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes, source_info
 from pyjx.core.avals import AbstractValue, ShapedArray, SymbolicDim, get_aval
 from pyjx.core.derived import derived
-from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import bind_eqn, literal_value
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.primitive import Primitive
@@ -290,7 +289,7 @@ def same(x: Any, y: Any) -> bool:
     return bool(np.all((x == y) & (np.signbit(np.real(x)) == np.signbit(np.real(y)))))
 
 
-def garbage(dtype: DType) -> Any:
+def garbage(dtype: dtypes.DType) -> Any:
     """What no result may come from: NaN, or a number that is no index."""
     if dtype == np.bool_:
         return np.bool_(True)

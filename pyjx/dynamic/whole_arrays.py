@@ -13,7 +13,6 @@ from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
-from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import bind_eqn, eval_jaxpr
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import Primitive
@@ -231,20 +230,20 @@ def _unstack(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
 # -- reductions ------------------------------------------------------------------------------------
 
 
-def _zero(dtype: DType) -> Any:
+def _zero(dtype: dtypes.DType) -> Any:
     return np.zeros((), dtype)[()]
 
 
-def _one(dtype: DType) -> Any:
+def _one(dtype: dtypes.DType) -> Any:
     return np.ones((), dtype)[()]
 
 
-def _ones(dtype: DType) -> Any:
+def _ones(dtype: dtypes.DType) -> Any:
     """All bits set."""
     return np.bool_(True) if dtype == np.bool_ else np.invert(np.zeros((), dtype))[()]
 
 
-_REDUCTIONS: dict[Primitive, Callable[[DType], Any]] = {
+_REDUCTIONS: dict[Primitive, Callable[[dtypes.DType], Any]] = {
     lax.reduce_sum_p: _zero, lax.reduce_prod_p: _one, lax.reduce_max_p: least,
     lax.reduce_min_p: greatest, lax.reduce_and_p: _ones, lax.reduce_or_p: _zero,
     lax.reduce_xor_p: _zero, lax.argmax_p: least, lax.argmin_p: greatest, lax.cumsum_p: _zero,

@@ -17,7 +17,6 @@ from pyjx.core.avals import ShapedArray, get_aval, is_ref_type
 from pyjx.core.name_stack import NameStack, current_name_stack
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import as_recorded, literal_types
-from pyjx.core.source_info import SourceInfo
 from pyjx.core.source_info import thread_state as source_state
 from pyjx.core.trace import Trace, Tracer, check_leaks, eager_trace, new_level, state
 from pyjx.engine.discharge import Box, bind_discharged, holds_state, operations
@@ -31,7 +30,7 @@ LinearVar = UndefinedPrimal
 
 # An equation: primitive, operands (`LinearVar` or the values of residuals), results, parameters,
 # and where the operation was made. A tuple, because thousands of them are made in a trace.
-LinearEqn = tuple[Primitive, list[Any], list[LinearVar], dict[str, Any], SourceInfo]
+LinearEqn = tuple[Primitive, list[Any], list[LinearVar], dict[str, Any], source_info.SourceInfo]
 
 
 class LinearTracer(Tracer):

@@ -15,7 +15,6 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import APART, TOGETHER
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.dtypes import DType
 from pyjx.core.effects import no_effects
 from pyjx.core.evaluation import replaced
 from pyjx.core.explicit import entries_of
@@ -45,7 +44,7 @@ def _converts(old: Any, new: Any) -> bool:
     return bool(new.converts(old, back=False))
 
 
-def _convert_shape(x: ShapedArray, *, new_dtype: DType, weak_type: bool,
+def _convert_shape(x: ShapedArray, *, new_dtype: dtypes.DType, weak_type: bool,
                    sharding: ShardingLike = None) -> ShapedArray:
     extended = dtypes.is_extended(x.dtype) or dtypes.is_extended(new_dtype)
     if extended and x.dtype != new_dtype and not _converts(x.dtype, new_dtype):
@@ -55,7 +54,7 @@ def _convert_shape(x: ShapedArray, *, new_dtype: DType, weak_type: bool,
     return ShapedArray(x.shape, new_dtype, weak_type)
 
 
-def _convert_jvp(primals: Values, tangents: Tangents, *, new_dtype: DType, **params: Any
+def _convert_jvp(primals: Values, tangents: Tangents, *, new_dtype: dtypes.DType, **params: Any
                  ) -> tuple[Value, Tangent]:
     out = convert_element_type_p.bind(*primals, new_dtype=new_dtype, **params)
     (g,) = tangents
@@ -65,7 +64,7 @@ def _convert_jvp(primals: Values, tangents: Tangents, *, new_dtype: DType, **par
     return out, convert_element_type_p.bind(g, new_dtype=tangent_dtype, **params)
 
 
-def _convert_data(avals: Sequence[Any], x: Array, *, new_dtype: DType, weak_type: bool,
+def _convert_data(avals: Sequence[Any], x: Array, *, new_dtype: dtypes.DType, weak_type: bool,
                   **_: Any) -> Array:
     """The data of an extended dtype are of the dtype that they are converted to or from."""
     return x if dtypes.is_extended(new_dtype) else cast(x, new_dtype, weak_type)
@@ -96,7 +95,7 @@ def cast(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 # -- positions along an axis -----------------------------------------------------------------------
 
 
-def _iota_shape(*, dtype: DType, shape: tuple[int, ...], dimension: int,
+def _iota_shape(*, dtype: dtypes.DType, shape: tuple[int, ...], dimension: int,
                 sharding: ShardingLike = None) -> ShapedArray:
     if not dtypes.issubdtype(dtype, np.number):
         raise TypeError(f"iota does not accept dtype {dtypes.name(dtype)}. Accepted dtypes are "

@@ -11,7 +11,6 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.dtypes import DType
 from pyjx.core.jaxpr import Literal
 from pyjx.core.scalars import literal_types
 from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer
@@ -57,7 +56,7 @@ def converted(trace: DynamicJaxprTrace, operands: Values, params: Params) -> Any
 _COMMON = frozenset(map(np.dtype, ("float32", "float64", "float16", "complex64", "complex128")))
 
 
-def _is_exact(old: DType, new: DType) -> bool:
+def _is_exact(old: dtypes.DType, new: dtypes.DType) -> bool:
     """Whether NumPy converts as devices do: floats beyond the range of integers are integers there
     that NumPy does not make of them, and narrow types may be rounded twice."""
     if old == new:

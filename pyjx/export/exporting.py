@@ -11,7 +11,6 @@ from typing import Any
 from lowering.program import LoweredProgram
 from lowering.types import quoted, with_symbols
 from pyjx import configuration, jaxlib_api
-from pyjx.configuration import known_platforms
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import is_replaced
 from pyjx.core.evaluation import eval_jaxpr
@@ -117,7 +116,7 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
 def _canonical(platforms: Sequence[str]) -> tuple[str, ...]:
     """The names of platforms as lowering rules call them. Those of no known one stay: the program
     has the rules that are for all, and runs where a plugin of that name is."""
-    known = known_platforms
+    known = configuration.known_platforms
     names = tuple([backends.platforms_named(p, "export")[0] if p.lower() in known else p
                    for p in platforms])
     if wrong := [p for p in names if not re.fullmatch(r"[A-Za-z_][\w.$-]*", p)]:

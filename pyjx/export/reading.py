@@ -26,7 +26,6 @@ from pyjx.export.exported import (
     maximum_supported_calling_convention_version,
     minimum_supported_calling_convention_version,
 )
-from pyjx.export.jax_format import Table
 from pyjx.export.trees import tree_from_data
 from pyjx.random.base import key_dtype
 from pyjx.runtime.sharding import NamedSharding
@@ -62,7 +61,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     return _read(memoryview(data), 0) if table is None else _of_jax(table, 0)
 
 
-def _of_jax(table: Table, depth: int) -> Exported:
+def _of_jax(table: jax_format.Table, depth: int) -> Exported:
     header, module, derivative = jax_format.parts_of(table)
     return _joined(header, module, depth,
                    None if derivative is None else lambda: _of_jax(derivative, depth + 1))

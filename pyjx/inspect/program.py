@@ -23,7 +23,6 @@ from pyjx.core.jaxpr import ClosedJaxpr, Literal, subjaxprs
 from pyjx.core.records import of_field
 from pyjx.inspect import figures
 from pyjx.inspect.comparison import with_user_names
-from pyjx.inspect.figures import PassTime, watched
 from pyjx.inspect.platforms import Platform, UnavailableError, platform, stablehlo_versions
 from pyjx.lazy import deferred
 from pyjx.runtime import compile as compiler
@@ -162,7 +161,7 @@ class Program:
         self.name = name
         self.platform = platform
         self.seconds: dict[str, float] = {}
-        self.xla_seconds: list[PassTime] = []
+        self.xla_seconds: list[figures.PassTime] = []
         self.notes: list[str] = []
         self.measured: dict[str, float] = {}
         self._watches = False
@@ -295,7 +294,7 @@ class Program:
     def _built(self, options: Mapping[str, Any]) -> Any:
         if not self._watches:
             return self._compile(options)
-        made, self.xla_seconds = watched(lambda: self._compile(options))
+        made, self.xla_seconds = figures.watched(lambda: self._compile(options))
         return made
 
     @cached_property

@@ -15,7 +15,6 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import EACH, out_size, scale
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
-from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, batched_sharding, entries_of, replicated, resolved_sharding
 from pyjx.core.forbidden import check_collective, no_collectives
 from pyjx.core.integers import as_ints
@@ -264,7 +263,7 @@ def dot_shape(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any) -> tup
 _CATEGORIES = (np.bool_, np.integer, np.floating, np.complexfloating)
 
 
-def _width(dtype: DType) -> tuple[Any, ...]:
+def _width(dtype: dtypes.DType) -> tuple[Any, ...]:
     """Orders dtypes for a product of two: by category, size, and range."""
     category = [dtypes.issubdtype(dtype, c) for c in _CATEGORIES].index(True)
     span = float(dtypes.finfo(dtype).max) if category == 2 else 0.0
@@ -314,7 +313,7 @@ def takes_real_part(preferred: Any, *types: Any) -> bool:
 
 def _dot_general_shape(lhs: ShapedArray, rhs: ShapedArray, *,
                        dimension_numbers: DotDimensionNumbers, precision: PrecisionLike,
-                       preferred_element_type: DType, out_sharding: ShardingLike = None
+                       preferred_element_type: dtypes.DType, out_sharding: ShardingLike = None
                       ) -> ShapedArray:
     shape = dot_shape(lhs, rhs, dimension_numbers)
     dtype = product_dtype("dot_general", lhs, rhs, preferred_element_type)
@@ -383,7 +382,7 @@ def product_entries(lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: DotDi
             *[b[i] for i in other_axes(rhs.ndim, rc, rb)])
 
 
-def convert(x: Array, dtype: DType) -> Array:
+def convert(x: Array, dtype: dtypes.DType) -> Array:
     """`x` as an array of `dtype`."""
     old = get_aval(x).dtype
     if old == dtype:

@@ -10,7 +10,6 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import LAST, TOGETHER
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.layouts import ShardingLike
 from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
@@ -91,7 +90,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike | None) -> Arr
     return cast(x, dtype)
 
 
-def _loses(x: ArrayLike, aval: ShapedArray, dtype: DType) -> bool:
+def _loses(x: ArrayLike, aval: ShapedArray, dtype: dtypes.DType) -> bool:
     """Whether the dtype that a host value has as an operand holds less of it than the wanted one
     may: it is then converted from what it is."""
     if type(x) is int:
@@ -221,12 +220,12 @@ def imag(x: ArrayLike) -> Array:
     return imag_p.bind(operand("imag", x))
 
 
-def _conj_shape(x: ShapedArray, *, input_dtype: DType) -> ShapedArray:
+def _conj_shape(x: ShapedArray, *, input_dtype: dtypes.DType) -> ShapedArray:
     check_kinds("conj", ("float32, float64, complexfloating",), (x,))
     return x.update(dtype=complex_dtype(x.dtype))
 
 
-def _conj_back(ct: Value, z: ShapedArray, *, input_dtype: DType) -> Array:
+def _conj_back(ct: Value, z: ShapedArray, *, input_dtype: dtypes.DType) -> Array:
     # Re(ct conj(z)) = Re(conj(ct) z)
     back = conj(ct)
     return back if dtypes.issubdtype(z.dtype, np.complexfloating) else real(back)

@@ -9,7 +9,6 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, DTypeLike
-from pyjx.core.dtypes import DType
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int, as_shape
 from pyjx.engine.primitives import iota_p
@@ -71,7 +70,7 @@ def broadcasted_iota(dtype: DTypeLike | None, shape: Any, dimension: int, *,
                   out_sharding)
 
 
-def _compared(compare: Rule, dtype: DType, shape: Sequence[int], offset: Any) -> Any:
+def _compared(compare: Rule, dtype: dtypes.DType, shape: Sequence[int], offset: Any) -> Any:
     rows = broadcasted_iota(np.int32, shape, 0)
     columns = broadcasted_iota(np.int32, shape, 1)
     if type(offset) is not int or offset:

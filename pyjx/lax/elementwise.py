@@ -15,7 +15,6 @@ from pyjx.core.arithmetic import EACH, FIRST, TOGETHER
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int
 from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, scalar_of
@@ -339,7 +338,7 @@ def sub(x: Value, y: Value) -> Array:
     return sub_p.bind(*operands("sub", x, y))
 
 
-def _mul_shape(x: ShapedArray, y: ShapedArray, *, out_dtype: DType = None) -> ShapedArray:
+def _mul_shape(x: ShapedArray, y: ShapedArray, *, out_dtype: dtypes.DType = None) -> ShapedArray:
     check_kinds("mul", (REAL_OR_COMPLEX, REAL_OR_COMPLEX), (x, y))
     if x.dtype != y.dtype and out_dtype is None:
         raise TypeError(f"mul: expected equal dtypes, got {x.dtype} and {y.dtype}")

@@ -21,7 +21,6 @@ from pyjx.core.arithmetic import size as n_elements
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval, is_valid_value
 from pyjx.core.bounded import kept
-from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, one_entry
 from pyjx.core.integers import as_bool, as_ints, as_shape
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
@@ -643,7 +642,7 @@ for _p in (scatter_add_p, scatter_sub_p):
 
 
 @kept(256)
-def _combiner(fun: Callable[..., Any], dtype: DType) -> Jaxpr:
+def _combiner(fun: Callable[..., Any], dtype: dtypes.DType) -> Jaxpr:
     """The jaxpr of how an update meets the value that is there."""
     scalar = ShapedArray((), dtype)
     return trace_to_jaxpr(lambda x, y: [fun(x, y)], (scalar, scalar)).jaxpr

@@ -15,7 +15,6 @@ from pyjx.core import dtypes, records
 from pyjx.core.arithmetic import EACH
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.dtypes import DType
 from pyjx.core.explicit import resolved_sharding
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, batch_along, moveaxis
@@ -127,7 +126,7 @@ class _Axes:
 
 def _ragged_shape(lhs: ShapedArray, rhs: ShapedArray, group_sizes: ShapedArray, *,
                   ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike,
-                  preferred_element_type: DType, group_offset: Value | None = None,
+                  preferred_element_type: dtypes.DType, group_offset: Value | None = None,
                   out_sharding: ShardingLike = None) -> ShapedArray:
     axes = _Axes(ragged_dot_dimension_numbers, lhs.ndim)
     if not dtypes.issubdtype(group_sizes.dtype, np.integer):
@@ -183,7 +182,7 @@ def _in_group(lhs: ShapedArray, starts: Value, ends: Value, axes: _Axes) -> Arra
 
 def _by_masking(lhs: Value, rhs: Value, group_sizes: Value, *,
                 ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike,
-                preferred_element_type: DType, group_offset: Value | None = None,
+                preferred_element_type: dtypes.DType, group_offset: Value | None = None,
                 out_sharding: ShardingLike = None) -> Array:
     """The product as one `dot_general` of rhs and lhs with all but a group's elements zero."""
     aval = get_aval(lhs)

@@ -13,7 +13,6 @@ from pyjx.core.arithmetic import reduction, reduction_by_function
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.contents import deduplicated
-from pyjx.core.dtypes import DType
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import check_out_sharding, resolved_sharding
 from pyjx.core.integers import as_int, as_ints
@@ -278,7 +277,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
 # -- argmax, argmin --------------------------------------------------------------------------------
 
 
-def _arg_shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: DType) -> ShapedArray:
+def _arg_shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: dtypes.DType) -> ShapedArray:
     axis, = axes
     if not 0 <= axis < x.ndim:
         raise ValueError(f"argmin and argmax: Invalid axis {axis} for operand shape {x.shape}")

@@ -27,7 +27,6 @@ from pyjx.lax import indexing, joining, scattering, slicing
 from pyjx.lax.compare import clamp, lt, select
 from pyjx.lax.convert import convert_element_type, full
 from pyjx.lax.elementwise import add
-from pyjx.lax.joining import concatenate, pad
 from pyjx.lax.shapes import bitcast_convert_type, expand_dims, reshape
 
 # -- transforms ------------------------------------------------------------------------------------
@@ -610,7 +609,7 @@ def _vectors(view: _View) -> Array:
             column = reshape(column, [own[k] for k in kept])
         columns.append(expand_dims(
             broadcast_in_dim(column, shape, [at[k] for k in kept]), (len(shape),)))
-    return concatenate(columns, len(shape))
+    return joining.concatenate(columns, len(shape))
 
 
 def _thinned(view: _View) -> tuple[list[int], list[int], list[int]] | None:
@@ -641,6 +640,6 @@ def _interleaved(x: ArrayLike, part: Any, starts: list[int], limits: list[int], 
     spread = [(a, n - a - (k - 1) * s - 1, s - 1)
               for a, n, k, s in zip(starts, get_aval(x).shape, sizes, strides, strict=True)]
     filler = reshape(joining.slice(part, [0] * len(sizes), [1] * len(sizes)), ())
-    spread_part = pad(part, filler, spread)
-    there = pad(full(sizes, True, np.bool_), np.bool_(False), spread)
+    spread_part = joining.pad(part, filler, spread)
+    there = joining.pad(full(sizes, True, np.bool_), np.bool_(False), spread)
     return select(there, spread_part, x)

@@ -12,7 +12,6 @@ from pyjx.core.arithmetic import FIRST, FIRST_TWO
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, resized
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape
 from pyjx.core.named_axes import Axis
@@ -81,7 +80,7 @@ def _checked_starts(name: str, shape: tuple[int, ...], starts: Any) -> list[Valu
     return starts
 
 
-def _of_dtype(start: int, dtype: DType) -> Any:
+def _of_dtype(start: int, dtype: dtypes.DType) -> Any:
     """A Python integer of a dtype that has it; of the default one its low bits."""
     limits = dtypes.iinfo(dtype)
     fits = limits.min <= start <= limits.max or dtype == dtypes.default_int_dtype()

@@ -28,7 +28,6 @@ from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.primitives import stands_for_constant
-from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import host_converted
 from pyjx.lax.convert import filler, real_part_for
 from pyjx.numpy.operands import as_bool
@@ -215,7 +214,7 @@ def _made(host: np.ndarray[Any, Any], aval: ShapedArray, copied: bool = True) ->
     trace = state.dynamic
     if trace is eager_trace or not isinstance(trace, DynamicJaxprTrace):
         mesh, out = configuration.mesh.value, array_from_numpy(host, aval, alias=copied)
-        return out if mesh is None else placed(out, NamedSharding(mesh, PartitionSpec()))
+        return out if mesh is None else placed(out, jaxlib_api.NamedSharding(mesh, PartitionSpec()))
     if not aval.shape:
         return trace.literal(host.item() if aval.weak_type else host[()], aval)
     return trace.constant(array_from_numpy(host, aval, alias=copied))

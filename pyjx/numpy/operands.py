@@ -18,7 +18,6 @@ from pyjx import lax
 from pyjx.core import dtypes, integers
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import entries, get_aval
-from pyjx.core.integers import index
 from pyjx.core.scalars import wrapped_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.core.value_texts import shortened
@@ -190,9 +189,9 @@ def as_tuple(x: int | Sequence[int] | Array) -> tuple[int, ...]:
     """
     found = _known(x)
     try:
-        return (index(found),)
+        return (integers.index(found),)
     except TypeError:
-        return tuple([index(i) for i in entries(found)])
+        return tuple([integers.index(i) for i in entries(found)])
 
 
 # -- how functions are called ----------------------------------------------------------------------

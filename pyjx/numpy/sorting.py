@@ -29,7 +29,6 @@ from pyjx.numpy.promotion import (
     size_literal,
     strong,
 )
-from pyjx.numpy.reductions import masked, restore_axes
 from pyjx.numpy.statistics import present
 from pyjx.runtime.operations import body_of
 from pyjx.runtime.resharding import in_auto_mode
@@ -558,9 +557,9 @@ def _quantile(name: str, a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] |
     last = get_aval(x).ndim - 1
     sound = present(x)
     if not skip_nan:  # one nan makes the whole slice nan
-        sound = restore_axes(lax.reduce_and(sound, (last,)), (last,), last + 1)
+        sound = reductions.restore_axes(lax.reduce_and(sound, (last,)), (last,), last + 1)
     if not skip_nan or get_aval(x).weak_type:  # which the result, and its derivative, is not
-        x = masked(sound, x, np.nan)
+        x = reductions.masked(sound, x, np.nan)
     if skip_nan and not get_aval(x).shape[last]:
         found = lax.full((*get_aval(x).shape[:last], *get_aval(q).shape), np.nan, dtype)
     elif method == "inverted_cdf":
@@ -572,7 +571,7 @@ def _quantile(name: str, a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] |
     found = moved(found, -1, 0) if get_aval(q).ndim else found
     if keepdims and axes:
         extra = get_aval(q).ndim
-        found = restore_axes(found, tuple([i + extra for i in axes]), ndim + extra)
+        found = reductions.restore_axes(found, tuple([i + extra for i in axes]), ndim + extra)
     return convert(found, given)
 
 
@@ -626,7 +625,7 @@ def _by_weights(x: ArrayLike, q: ArrayLike, weights: ArrayLike | None, skip_nan:
     if weights is None:
         weights = lax.full(aval.shape, 1, dtype)
     if skip_nan:
-        weights = masked(present(x), weights, 0)
+        weights = reductions.masked(present(x), weights, 0)
     x, weights = lax.sort((x, weights), dimension=last, num_keys=1)
     total = lax.cumsum(weights, last)
     levels = q if get_aval(q).ndim else lax.reshape(q, (1,))

@@ -29,7 +29,6 @@ from pyjx.numpy.promotion import (
     size_literal,
     strong,
 )
-from pyjx.numpy.reductions import arg_extremum, check_where, count_of, masked
 from pyjx.runtime.operations import body_of
 
 # -- averages and variances ------------------------------------------------------------------------
@@ -85,7 +84,7 @@ def _degrees(ddof: Any, correction: Any) -> Any:
 def _variance(a: ArrayLike, axis: int | Sequence[int] | None, dtype: np.dtype[Any], ddof: ArrayLike,
               keepdims: bool, where: Any, mean: Any, name: str = "var") -> Any:
     a = numbers(name, a)
-    where = check_where(name, where)
+    where = reductions.check_where(name, where)
     aval = get_aval(a)
     computed, result = variance_dtypes(name, aval.dtype, dtype)
     axes, names = axes_and_names(axis, aval.ndim)
@@ -97,7 +96,7 @@ def _variance(a: ArrayLike, axis: int | Sequence[int] | None, dtype: np.dtype[An
     parts = squared(ufuncs.subtract(x, mean))
     real = get_aval(parts).dtype
     total = _sum(parts, axis, dtype=real, keepdims=keepdims, where=where)
-    number = (size_literal(count_of(aval, axes, names), real) if where is None else
+    number = (size_literal(reductions.count_of(aval, axes, names), real) if where is None else
               _sum(stretch(where, aval.shape), axis, dtype=real, keepdims=keepdims))
     free = _difference(number, convert(operands(f"{name}(ddof=...)", ddof)[0], real))
     quotient = convert(lax.div(*promote_shapes(name, total, free)), result)
@@ -207,7 +206,7 @@ def average(a: ArrayLike, axis: int | Sequence[int] | None = None, weights: Arra
         if not returned:
             return mean
         aval = get_aval(mean)
-        count = count_of(get_aval(a), canonical_axes(axis, get_aval(a).ndim))
+        count = reductions.count_of(get_aval(a), canonical_axes(axis, get_aval(a).ndim))
         return mean, lax.full(aval.shape, count, aval.dtype)
     a, weights = promote_dtypes_inexact(*operands("average", a, weights))
     shape, weighing = get_aval(a).shape, get_aval(weights).shape
@@ -377,7 +376,7 @@ def present(x: ArrayLike) -> Any:
 
 
 def _without_nan(x: ArrayLike, fill: ArrayLike) -> Any:
-    return masked(present(x), strong(x), fill) if has_nan(x) else x
+    return reductions.masked(present(x), strong(x), fill) if has_nan(x) else x
 
 
 def _accumulated_without_nan(accumulate: Any, name: str, a: ArrayLike, fill: int,
@@ -466,8 +465,8 @@ def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: ArrayLike,
     no_out(name, out)
     a = numbers(name, a)
     if not has_nan(a):
-        return arg_extremum(name[3:], find, a, axis, out, keepdims)
-    place = arg_extremum(name[3:], find, _without_nan(a, worst), axis, out, keepdims)
+        return reductions.arg_extremum(name[3:], find, a, axis, out, keepdims)
+    place = reductions.arg_extremum(name[3:], find, _without_nan(a, worst), axis, out, keepdims)
     empty = _all(lax.ne(a, a), axis, None, bool(keepdims))
     return ufuncs.where(empty, -1, place)
 
@@ -567,12 +566,12 @@ def _nan_variance(name: str, a: ArrayLike, axis: int | Sequence[int] | None, dty
     if mean is None:
         mean = body_of(nanmean)(x, axis, computed, None, True, where)
     # Masked before they are squared, so that no derivative is nan.
-    parts = squared(masked(kept, ufuncs.subtract(x, convert(mean, computed)), 0))
+    parts = squared(reductions.masked(kept, ufuncs.subtract(x, convert(mean, computed)), 0))
     real = get_aval(parts).dtype
     total = _sum(parts, axis, dtype=real, keepdims=keepdims)
     free = ufuncs.subtract(_sum(kept, axis, dtype=real, keepdims=keepdims), ddof)
     some = ufuncs.greater(free, 0)
-    out = ufuncs.divide(ufuncs.where(some, total, np.nan), masked(some, free, 1))
+    out = ufuncs.divide(ufuncs.where(some, total, np.nan), reductions.masked(some, free, 1))
     return convert(out, result)
 
 

@@ -51,7 +51,6 @@ from pyjx.runtime.jit import jit
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.placement import Described, committed_sharding
 from pyjx.runtime.sharding import NamedSharding, check_spec
-from pyjx.runtime.signature import leaf_names, parameters_of
 from pyjx.runtime.stages import taking
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.transforms.vmap import in_dims_of, mapped_size, vmap
@@ -217,7 +216,8 @@ class _Mapped(Record):
         flat = FlatFun(self.fun, in_tree)
         debug = self.debug_info or DebugInfo(
             "shard_map", source_of(self.fun),
-            lambda: leaf_names(parameters_of(self.fun), _with_kwargs(in_tree), ()))
+            lambda: signature.leaf_names(
+                signature.parameters_of(self.fun), _with_kwargs(in_tree), ()))
         out_specs: Specs = ()
 
         def run(*leaves: Any) -> list[Any]:
@@ -700,8 +700,8 @@ class _OnDevices(Record):
         on_device.__name__ = on_device.__qualname__ = name_of(self.fun)  # which errors name
         mapped = _wrapped(_Mapped(
             on_device, mesh, specs, out_specs, frozenset(), False, debug_info=DebugInfo(
-                "pmap", source_of(self.fun), lambda: leaf_names(
-                    parameters_of(self.fun), tree, (constants,)))))
+                "pmap", source_of(self.fun), lambda: signature.leaf_names(
+                    signature.parameters_of(self.fun), tree, (constants,)))))
 
         def run(*leaves: Any) -> Any:
             outs, result_tree = flatten(mapped(*leaves))

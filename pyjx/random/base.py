@@ -12,7 +12,6 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.dtypes import DType
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_int, as_shape, as_sizes
 from pyjx.core.scalars import scalar_constant
@@ -476,7 +475,7 @@ def fold_in(key: KeyLike, data: ArrayLike) -> Array:
 
 
 @on_key("shape", "dtype")
-def _bits(key: KeyLike, *, shape: tuple[int, ...], dtype: DType) -> Array:
+def _bits(key: KeyLike, *, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
     return draw_bits(key, dtype.itemsize * 8, shape, True)
 
 

@@ -28,7 +28,6 @@ from pyjx.core.source_info import no_source_info
 from pyjx.core.trace import eager_trace, trace_to_jaxpr
 from pyjx.engine import discharge
 from pyjx.engine.calls import call_params, jit_p
-from pyjx.engine.discharge import Discharged, new_ref_p
 from pyjx.engine.moves import reshard_p
 from pyjx.engine.own_types import all_made, all_parts, flags_of_parts, on_parts
 from pyjx.engine.physical import closed_has_keys
@@ -38,7 +37,6 @@ from pyjx.lazy import deferred
 from pyjx.runtime import flag_checks, ledger
 from pyjx.runtime.array import ArrayImpl, DataArray
 from pyjx.runtime.executable import Executable, argument, shard_argument
-from pyjx.runtime.flag_checks import check_results, checks_results
 from pyjx.runtime.placement import NO_REQUEST, Request, committed_sharding, placement_of
 from pyjx.runtime.programs import TRACES, Program, compile_closed, fast_paths, note_operation_called
 from pyjx.runtime.sharding import open_sums
@@ -94,7 +92,7 @@ def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_t
     `options` go to `compile_closed`; `label` is what errors call the program; that of
     a single operation need not stay loaded.
     """
-    if checks_results():
+    if flag_checks.checks_results():
         options.pop("donated", None)  # the program may have to run again
     placement, committed = placement_of(
         closed, tuple([committed_sharding(x) for x in leaves]), request)
@@ -134,9 +132,9 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     if watches_keys:
         flag_checks.note_call(closed, leaves, outs)
     out = out_tree.unflatten(outs)
-    checked = watches_keys or checks_results()
+    checked = watches_keys or flag_checks.checks_results()
     if checked:
-        check_results(closed, label, leaves, outs, operation is not None)
+        flag_checks.check_results(closed, label, leaves, outs, operation is not None)
     mistaken = any([isinstance(x, Constant) for x in leaves])  # by C++, for NumPy's scalars
     fast = (laid_out is leaves and not checked and not mistaken and not limited
             and all([type(x) is ArrayImpl or isinstance(x, DataArray) for x in outs]))
@@ -236,7 +234,7 @@ class ReplacedCall(Record):
     none. Results that are references, which are parts of some, are the inputs that `given` says, or
     new ones that hold what comes in their place."""
 
-    discharged: Discharged
+    discharged: discharge.Discharged
     donated: tuple[bool, ...]
     refs: tuple[int, ...]
     written: tuple[int, ...]
@@ -262,13 +260,13 @@ class ReplacedCall(Record):
             operands[i]._refs = new
         outs = list(outs[:self.n_out])
         for i, source in self.given.items():
-            outs[i] = new_ref_p.bind(outs[i], memory_space=None, kind=None, pin=False) if (
-                source is None) else operands[source]
+            outs[i] = operands[source] if source is not None else discharge.new_ref_p.bind(
+                outs[i], memory_space=None, kind=None, pin=False)
         return outs if self.out_types is None else all_made(self.out_types, outs)
 
 
 @derived
-def pure(closed: ClosedJaxpr) -> Discharged:
+def pure(closed: ClosedJaxpr) -> discharge.Discharged:
     """The program on values that is compiled in the place of `closed`."""
     found = discharge.pure(on_parts(closed))
     ledger.note_replaced(closed, found.jaxpr)

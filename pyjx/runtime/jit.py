@@ -46,10 +46,7 @@ from pyjx.interning import missing
 from pyjx.lazy import deferred
 from pyjx.monitoring import record_event, timed
 from pyjx.runtime import dispatch, ledger, programs, requests, signature
-from pyjx.runtime.dispatch import Miss, registry
-from pyjx.runtime.ledger import TracedInfo, Traces
 from pyjx.runtime.placement import NO_REQUEST, Request
-from pyjx.runtime.requests import Asked
 from pyjx.runtime.sharding import single_device_sharding
 
 if TYPE_CHECKING:
@@ -175,8 +172,8 @@ class Options(Record):
     inline: Inline = Inline.AUTO
     compiler_options: tuple[tuple[str, Any], ...] = ()
     device: Any = None
-    in_shardings: Asked | None = None
-    out_shardings: Asked | None = None
+    in_shardings: requests.Asked | None = None
+    out_shardings: requests.Asked | None = None
     traced_for: str = "jit"  # for messages
     on_entered_mesh: bool = False  # whether it runs on the mesh of the `with` statement around
 
@@ -202,7 +199,7 @@ class JitSpec:
         self.options = self.key = options  # wrappers with equal keys share what C++ knows
         self.is_operation = is_operation
         self.padded: PaddedCalls | None = None
-        self.traces: Traces = Traces(programs.TRACES) if is_operation else _traces_of(fun, options)
+        self.traces = ledger.Traces(programs.TRACES) if is_operation else _traces_of(fun, options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JitSpec, (self.fun, self.options, self.is_operation)  # it is traced anew elsewhere
@@ -232,7 +229,7 @@ class JitSpec:
     def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TracedCall, list[Any]]:
         """The function traced for these arguments, and their leaves."""
         dynamic, dynamic_kw, static = self.without_static(args, kwargs)
-        leaves, in_tree = registry.flatten((dynamic, dynamic_kw))
+        leaves, in_tree = dispatch.registry.flatten((dynamic, dynamic_kw))
         try:
             avals = tuple([get_aval(x) for x in leaves])
         except (TypeError, ValueError):
@@ -349,7 +346,7 @@ class JitSpec:
         return traced.out_tree.unflatten(outs)
 
     @guard
-    def miss(self, *args: Any, **kwargs: Any) -> Miss:
+    def miss(self, *args: Any, **kwargs: Any) -> dispatch.Miss:
         """A call whose signature C++ does not know."""
         record_event(CALL_MISS, fun_name=self.name)
         if configuration.dynamic_shapes.value == "auto" and not self.is_operation:
@@ -367,7 +364,7 @@ class JitSpec:
         return self._compile_and_run(traced, closed, leaves)
 
     def _compile_and_run(self, traced: TracedCall, closed: ClosedJaxpr, leaves: Sequence[Any]
-                         ) -> Miss:
+                         ) -> dispatch.Miss:
         try:
             out, fast, is_wrong = dispatch.compile_and_run(
                 closed, self.name, leaves, traced.out_tree, request=traced.request,
@@ -416,7 +413,7 @@ class _JittedFun(FlatFun):
         if self._static:
             args = signature.with_static(args, self._static[0])
             kwargs = {**kwargs, **{k: v for k, v, _ in self._static[1]}}
-        outs, self.out_tree = registry.flatten(self.fun(*args, **kwargs))
+        outs, self.out_tree = dispatch.registry.flatten(self.fun(*args, **kwargs))
         self.check(outs)
         return outs  # type: ignore[no-any-return]
 
@@ -434,7 +431,7 @@ def _any_tracer(*groups: Iterable[Any]) -> bool:
     return False
 
 
-def _traces_of(fun: Callable[..., Any], key: Any) -> Traces:
+def _traces_of(fun: Callable[..., Any], key: Any) -> ledger.Traces:
     own = None if type(fun) is FunctionType else getattr(fun, "jit_traces", None)
     if type(own) is dict:  # its traces hold it, so it must be what holds them
         _holders[fun] = True
@@ -446,15 +443,16 @@ def _traces_of(fun: Callable[..., Any], key: Any) -> Traces:
     known = own.get(key)
     if known is None:  # the function has one number, whatever its options
         with _numbering:
-            numbers = [t.function for t in own.values() if type(t) is Traces]
+            numbers = [t.function for t in own.values() if type(t) is ledger.Traces]
             number = numbers[0] if numbers else ledger.new_function()
-            known = own.setdefault(key, Traces(programs.TRACES, number, key))
+            known = own.setdefault(key, ledger.Traces(programs.TRACES, number, key))
     return known  # type: ignore[no-any-return]
 
 
 def _debug_info(traced_for: str, fun: Callable[..., Any], in_tree: TreeDef, static: Any
-               ) -> TracedInfo:
-    info = TracedInfo(traced_for, source_of(fun), signature.names_when_asked(fun, in_tree, static))
+               ) -> ledger.TracedInfo:
+    names = signature.names_when_asked(fun, in_tree, static)
+    info = ledger.TracedInfo(traced_for, source_of(fun), names)
     info.entry = info.history = None
     return info
 

@@ -11,7 +11,7 @@ from typing import Any
 from lowering.program import LoweredProgram, lower
 from lowering.shardings import ONE, Partitioning
 from pyjx import configuration
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import get_aval, nbytes
 from pyjx.core.effects import is_ordered
 from pyjx.core.frames import warn
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
@@ -157,7 +157,7 @@ def warn_of_captured(closed: ClosedJaxpr) -> None:
     limit = configuration.captured_constants_warn_bytes.value
     if limit < 0:
         return
-    sizes = [_n_bytes(c) for c in closed.consts]
+    sizes = [nbytes(get_aval(c)) for c in closed.consts]
     total = sum(sizes)
     if total < limit:
         return
@@ -199,12 +199,6 @@ def _first_use(jaxpr: Jaxpr, var: Var, frames: int) -> str | None:
                     return place
         return summarize(eqn.source_info, frames)
     return None
-
-
-def _n_bytes(value: Any) -> int:
-    aval = get_aval(value)
-    size = getattr(aval, "size", 0)
-    return int(size) * int(getattr(aval.dtype, "itemsize", 0))
 
 
 def _readable(n: int) -> str:

@@ -24,7 +24,6 @@ from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.guards import guard
 from pyjx.lazy import deferred
 from pyjx.runtime import abstract, backends, dispatch
-from pyjx.runtime.dispatch import Miss
 from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, reports, spec_of
 from pyjx.runtime.placement import (
     Shardings,
@@ -344,7 +343,7 @@ def _callable_of(compiled: Compiled) -> Any:
     """The C++ callable of a compiled program, which holds it and must not be held by it."""
     reference = weakref.ref(compiled)
 
-    def miss(*args: Any, **kwargs: Any) -> Miss:
+    def miss(*args: Any, **kwargs: Any) -> dispatch.Miss:
         compiled = reference()
         assert compiled is not None  # the caller has it
         return compiled.miss(*args, **kwargs)
@@ -376,7 +375,7 @@ class Compiled(_Stage):
     def call(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
 
-    def miss(self, *args: Any, **kwargs: Any) -> Miss:
+    def miss(self, *args: Any, **kwargs: Any) -> dispatch.Miss:
         """A call that C++ has not seen the like of: checked here."""
         leaves = self._leaves(args, kwargs)
         if self._replaced is not None:

@@ -27,12 +27,10 @@ from pyjx.runtime.jit import jit
 from pyjx.viewer import hlo as hlo_forms
 from pyjx.viewer import stablehlo as stablehlo_forms
 from pyjx.viewer.graphs import call_graph
-from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import Pass, changes, jaxpr_listing, jaxpr_of, passes
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
 from pyjx.viewer.quantities import MemoryCurve, memory
 from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, divided, lines_of, tables
-from pyjx.viewer.stablehlo import stablehlo_listing
 
 if TYPE_CHECKING:
     from pyjx.runtime.budgets import MemoryProfile
@@ -197,11 +195,11 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
         listings.append(jaxpr_listing(jaxpr_of("page", "jaxpr", jaxpr), places))
         constants.append(frozenset())
     if stablehlo is not None:
-        listings.append(stablehlo_listing(stablehlo, places))
+        listings.append(stablehlo_forms.stablehlo_listing(stablehlo, places))
         constants.append(stablehlo_forms.FREE)
     if hlo is not None:
         optimised = "is_scheduled=true" in hlo[:hlo.find("\n")]
-        listings.append(hlo_listing(hlo, places, "Optimised HLO" if optimised else "HLO"))
+        listings.append(hlo_forms.hlo_listing(hlo, places, "Optimised HLO" if optimised else "HLO"))
         constants.append(hlo_forms.FREE)
     if not any(listing.heads for listing in listings):
         raise ValueError("page: expected a jaxpr, StableHLO text or HLO text with at least one "

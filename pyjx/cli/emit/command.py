@@ -34,9 +34,7 @@ from pyjx.cli.emit.messages import (
     say,
     working,
 )
-from pyjx.cli.emit.targets import narrowed
 from pyjx.cli.emit.transformed import Call, call_for, jit_options, mesh_of, shown
-from pyjx.cli.emit.writing import clean_up
 from pyjx.core import frames
 from pyjx.inspect.platforms import Platform, UnavailableError, platform
 from pyjx.inspect.program import Program, TracedProgram, UnsupportedError, read, trace
@@ -75,7 +73,7 @@ def interruptible(work: Callable[[], Any]) -> Any:
 
 def leave(status: int) -> None:
     """End the process without waiting for threads."""
-    clean_up()
+    writing.clean_up()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -179,7 +177,7 @@ def program_for(options: Options, specs: Sequence[str] | None = None) -> Program
         function, name = _function(options)
         call = call_for(function, name, options.specs if specs is None else specs, options.static,
                         options.transforms)
-        if changed := narrowed(tree_leaves((call.args, call.kwargs))):
+        if changed := targets.narrowed(tree_leaves((call.args, call.kwargs))):
             say(f"note: {changed} here, as 64-bit types are off; --x64 has them.", options.quiet)
         mesh = mesh_of(options)
         where = mesh[1] if mesh else _platform(options.platform)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyjx.core.avals import get_aval
-from pyjx.experimental.array_serialization import serialization, tensorstore_impl
+from pyjx.experimental.array_serialization import serialization
 from pyjx.experimental.array_serialization import tensorstore_impl as stores
 from pyjx.export.trees import tree_from_data, tree_to_data
 from pyjx.lazy import directory
@@ -145,7 +145,7 @@ def _meet(what: str) -> None:
 def _leaf_specs(ts_specs: PyTree, tree: PyTree, n: int) -> list[Any]:
     if ts_specs is None:
         return [None] * n
-    return list(broadcast_prefix(ts_specs, tree, is_leaf=tensorstore_impl.is_tensorstore_spec_leaf))
+    return list(broadcast_prefix(ts_specs, tree, is_leaf=stores.is_tensorstore_spec_leaf))
 
 
 def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = True,
@@ -176,15 +176,15 @@ def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = T
         store = os.path.join(root, _ARRAYS)
         if not stores.is_remote(root):
             Path(store).mkdir(exist_ok=True)
-        found = [tensorstore_impl.merge_nested_ts_specs(tensorstore_impl.get_tensorstore_spec(
+        found = [stores.merge_nested_ts_specs(stores.get_tensorstore_spec(
             os.path.join(store, str(i)), process_idx=group.process_id if several else None,
             arr=array), own) for i, (array, own) in enumerate(zip(arrays, given, strict=True))]
         for spec, array in zip(found, arrays, strict=True):
-            tensorstore_impl.verify_tensorstore_spec(spec, array, store, ocdbt=True)
+            stores.verify_tensorstore_spec(spec, array, store, ocdbt=True)
         serialization.run_serialization(arrays, found)
         _meet(f"{root}/written")
         if several and group.process_id == 0:
-            tensorstore_impl.combine_kvstores(_database(store), [
+            stores.combine_kvstores(_database(store), [
                 _database(os.path.join(store, f"process_{i}")) for i in range(group.num_processes)])
         _meet(f"{root}/saved")
 
@@ -230,7 +230,7 @@ def _loaded(directory: str | os.PathLike[str], types: PyTree, shardings: PyTree,
     places = broadcast_prefix(shardings, types, is_leaf=lambda x: x is Ellipsis)
     given = _leaf_specs(ts_specs, types, len(leaves))
     chosen = [i for i, want in enumerate(wanted) if want]
-    arrays = _read([tensorstore_impl.merge_nested_ts_specs(tensorstore_impl.get_tensorstore_spec(
+    arrays = _read([stores.merge_nested_ts_specs(stores.get_tensorstore_spec(
         os.path.join(root, _ARRAYS, str(i))), given[i]) for i in chosen],
         [places[i] for i in chosen])
     found: list[Any] = [None] * len(leaves)

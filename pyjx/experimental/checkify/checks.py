@@ -14,7 +14,6 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes, source_info
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
-from pyjx.core.dtypes import is_extended
 from pyjx.core.effects import Effect, Effects
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive, register
@@ -48,7 +47,7 @@ from pyjx.tree_util import register_pytree_node_class, tree_flatten, tree_unflat
 
 def on_host(x: Any) -> Any:
     """What a message shows; random keys have no form for NumPy, and stay as they are."""
-    return x if is_extended(get_aval(x).dtype) else np.asarray(x)
+    return x if dtypes.is_extended(get_aval(x).dtype) else np.asarray(x)
 
 
 class JaxException(Exception):

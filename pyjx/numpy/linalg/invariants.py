@@ -27,7 +27,6 @@ from pyjx.numpy.promotion import (
     promote_dtypes_inexact,
     strong,
 )
-from pyjx.numpy.reductions import restore_axes
 from pyjx.numpy.statistics import squared
 from pyjx.runtime.operations import body_of, op_jit
 
@@ -84,7 +83,7 @@ def _of_matrices(x: ArrayLike, order: float | str | None, axes: Axes, keepdims: 
     if len(set(axes)) != 2:
         raise ValueError(f"Improper number of axes for norm: {axes=}")
     out = norm_of_matrices(moved(x, axes, (-2, -1)), order)
-    return restore_axes(out, tuple(sorted(axes)), get_aval(x).ndim) if keepdims else out
+    return reductions.restore_axes(out, tuple(sorted(axes)), get_aval(x).ndim) if keepdims else out
 
 
 def _inexact(x: ArrayLike) -> Any:

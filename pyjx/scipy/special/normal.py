@@ -20,7 +20,6 @@ from pyjx.numpy.operands import is_complex, numpy_function
 from pyjx.numpy.promotion import any_ranks, promote_args_as_floats, promote_args_inexact, strong
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special import coefficients as parts
-from pyjx.scipy.special.coefficients import evaluate
 from pyjx.scipy.special.operands import floats, in_single, partials, reals, strongly
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -103,7 +102,7 @@ def erfcinv(y: ArrayLike) -> Array:
 
 def _erfcx_above(size: Array) -> Array:
     """e^(x^2) erfc(x) for x >= 0."""
-    return evaluate(parts.ERFCX, 1 - 6 / (size + 3)) / (1 + 2 * size)
+    return parts.evaluate(parts.ERFCX, 1 - 6 / (size + 3)) / (1 + 2 * size)
 
 
 @custom_jvp
@@ -158,8 +157,8 @@ def erfcx(x: Array) -> Array:
 def _dawsn(x: Array) -> Array:
     size = jnp.abs(x)
     near, far = jnp.minimum(size, 4), jnp.maximum(size, 4)
-    inside = near * evaluate(parts.DAWSON_NEAR, near * near / 8 - 1)
-    outside = evaluate(parts.DAWSON_FAR, 2 * (4 / far) ** 2 - 1) / (2 * far)
+    inside = near * parts.evaluate(parts.DAWSON_NEAR, near * near / 8 - 1)
+    outside = parts.evaluate(parts.DAWSON_FAR, 2 * (4 / far) ** 2 - 1) / (2 * far)
     return jnp.copysign(jnp.where(size > 4, outside, inside), x)
 
 
@@ -285,15 +284,15 @@ def ndtri_of(p: Array) -> Array:
     eighth = 0.125
     first = math.sqrt(-2 * math.log(eighth))
     square = jnp.minimum(middle * middle, (0.5 - eighth) ** 2)
-    inside = middle * evaluate(parts.QUANTILE_MIDDLE, square * (128 / 9) - 1)
+    inside = middle * parts.evaluate(parts.QUANTILE_MIDDLE, square * (128 / 9) - 1)
     y = jnp.sqrt(-2 * jnp.log(jnp.clip(tail, dtypes.finfo(p.dtype).tiny, eighth)))
     if p.dtype == np.float32:  # without a second logarithm
         low, high = 1 / (first + 6), 1 / (13.25 + 6)
         place = (2 / (high - low)) / (y + 6) - (high + low) / (high - low)
-        less = evaluate(parts.QUANTILE_TAIL_SINGLE, place)
+        less = parts.evaluate(parts.QUANTILE_TAIL_SINGLE, place)
     else:
         place = jnp.log(y / first) * (2 / math.log(39 / first)) - 1
-        less = evaluate(parts.QUANTILE_TAIL, place)
+        less = parts.evaluate(parts.QUANTILE_TAIL, place)
     outside = jnp.copysign(y - less / y, middle)
     out = jnp.where(tail > eighth, inside, outside)
     out = jnp.where(tail == 0, jnp.copysign(math.inf, middle), out)

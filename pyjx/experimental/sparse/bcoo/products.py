@@ -13,7 +13,6 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_ints
 from pyjx.core.layouts import ShardingLike
 from pyjx.core.value_texts import shortened
@@ -52,7 +51,7 @@ class _Contraction(NamedTuple):
     left_free: list[int]
     right_summed: list[int]
     right_free: list[int]
-    dtype: DType
+    dtype: dtypes.DType
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -101,7 +100,7 @@ class _Contraction(NamedTuple):
 
 
 def _contraction(left: SparseInfo, right: SparseInfo, n_left: int, n_right: int,
-                 summed: tuple[Sequence[int], Sequence[int]], dtype: DType) -> _Contraction:
+                 summed: tuple[Sequence[int], Sequence[int]], dtype: dtypes.DType) -> _Contraction:
     left_sizes, right_sizes = left.shape[n_left:], right.shape[n_right:]
     left_summed, right_summed = [d - n_left for d in summed[0]], [d - n_right for d in summed[1]]
     return _Contraction(left_sizes, right_sizes, left_summed,
