@@ -42,16 +42,12 @@ def reduce_to(b: Block, op: str, x: str, aval: ShapedArray, init: Any, axes: Seq
         f"{tensor_type(ShapedArray(shape, aval.dtype))}")
 
 
-def _all_ones(dtype: Any) -> Any:
-    return np.invert(np.zeros((), dtype))
-
-
 _IDENTITIES: dict[str, tuple[str, Any]] = {
     "reduce_sum": ("stablehlo.add", lambda dtype: 0),
     "reduce_prod": ("stablehlo.multiply", lambda dtype: 1),
     "reduce_max": ("stablehlo.maximum", least),
     "reduce_min": ("stablehlo.minimum", greatest),
-    "reduce_and": ("stablehlo.and", _all_ones),
+    "reduce_and": ("stablehlo.and", lambda dtype: np.invert(np.zeros((), dtype))),
     "reduce_or": ("stablehlo.or", lambda dtype: 0),
     "reduce_xor": ("stablehlo.xor", lambda dtype: 0),
 }

@@ -323,7 +323,7 @@ def trace_branches(op: str, names: Sequence[str], funs: Sequence[Callable[..., A
             types = [reduce(cut_as, of_one)
                      for of_one in zip(*[c.out_avals for c, _ in traced], strict=True)]
             traced = [TracedFunction(laid_results(c, types), out_tree) for c, _ in traced]
-        order = _as_written(op, names)
+        order = (1, 0) if op == "cond" else range(len(names))  # that keeps the false branch first
         for n in order[1:]:
             _check_equal(op, (order[0], n), names, funs, traced)
     closed = [t.closed for t in traced]
@@ -382,11 +382,6 @@ def _varying_alike(branches: list[ClosedJaxpr], varying: frozenset[Any]) -> list
     return [b if axes == tuple([a.place.mat.varying for a in b.out_avals])
             else results_like(b, tuple([a.varying(x) for a, x in zip(
                 b.out_avals, axes, strict=True)])) for b in branches]
-
-
-def _as_written(op: str, names: Sequence[str]) -> Sequence[int]:
-    """The branches of `cond` are kept with that of the false predicate first."""
-    return (1, 0) if op == "cond" else range(len(names))
 
 
 def _check_equal(op: str, pair: tuple[int, int], names: Sequence[str],

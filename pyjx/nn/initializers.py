@@ -197,11 +197,6 @@ def _polar(key: KeyLike, shape: Sequence[int], dtype: DTypeLike, radius: Any) ->
     return radius(u).astype(dtype) * jnp.exp(1j * angle.astype(dtype))
 
 
-def _disk_radius(u: Array) -> Any:
-    """The radius of uniform points in a disk, with variance 1."""
-    return jnp.sqrt(2 * u)
-
-
 def _truncated_radius(u: Array) -> Any:
     """The radius, below 2, of complex normal numbers with variance 1: P(R < r) ~ 1 - exp(-r^2).
 
@@ -224,7 +219,8 @@ def _draw(key: KeyLike, shape: Sequence[int], dtype: DTypeLike, variance: ArrayL
         return scaled_normal(key, shape, dtype, jnp.sqrt(variance))
     if distribution == "uniform":
         if is_complex:
-            return _polar(key, shape, dtype, _disk_radius) * jnp.sqrt(variance)
+            # Points in a disk, whose variance is 1.
+            return _polar(key, shape, dtype, lambda u: jnp.sqrt(2 * u)) * jnp.sqrt(variance)
         return random.uniform(key, shape, dtype, -1) * jnp.sqrt(3 * variance)
     if distribution == "truncated_normal":
         if is_complex:

@@ -225,9 +225,8 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 def _symbolic_indices(n: Any, m: Any, k: int, keep_lower: bool) -> tuple[Array, Array]:
     lower = _mask((n, m), k if keep_lower else k - 1, "greater_equal")
     size = n * m - _number_above(n, m, k + 1) if keep_lower else _number_above(n, m, k)
-    rows, columns = jnp.nonzero(lower if keep_lower else ops.bitwise_not(lower),
-                                size=max_dim(size, 0))  # which cannot be seen of each size
-    return rows, columns
+    return jnp.nonzero(lower if keep_lower else ops.bitwise_not(lower),  # type: ignore[return-value]
+                       size=max_dim(size, 0))  # which cannot be seen of each size
 
 
 def _number_above(n: Array, m: Array, k: int) -> Any:

@@ -144,18 +144,14 @@ def _symbolic_range(low: ArrayLike, high: ArrayLike, by: ArrayLike, dtype: DType
         raise ValueError("jnp.arange: the step of a range between symbolic dimensions must be an "
                          f"int that is not 0, got {by!r}.")
     dtype = dtypes.python_scalar_dtype(int) if dtype is None else dtype
+    return _traced_range(low, high, by, dtype)
+
+
+def _traced_range(low: Any, high: Any, by: int, dtype: DTypeLike) -> Any:
+    """The integers from one to another, of which either may be a symbolic dimension."""
     out = ops.iota(dtype, range_size(low, high, by))
     if by != 1:
         out = ops.mul(out, scalar_constant(by, dtype))
-    if type(low) is int and low == 0:
-        return out
-    first = ops.convert_element_type(low, dtype)
-    return ops.add(out, ops.broadcast(first, out.shape))
-
-
-def _traced_range(low: int, high: int, by: int, dtype: DTypeLike) -> Any:
-    size = len(range(low, high, by))
-    out = ops.iota(dtype, size)
-    if by != 1:
-        out = ops.mul(out, scalar_constant(by, dtype))
-    return ops.add(out, scalar_constant(low, dtype)) if low else out
+    if isinstance(low, (int, np.integer)):
+        return ops.add(out, scalar_constant(int(low), dtype)) if low else out
+    return ops.add(out, ops.broadcast(ops.convert_element_type(low, dtype), out.shape))

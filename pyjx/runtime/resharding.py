@@ -601,7 +601,10 @@ def explicit_axes(f: Any = None, /, *, axes: str | tuple[str, ...] | None = None
         given = kwargs.pop("in_sharding", in_sharding)
         if given is None:
             raise TypeError("Missing required keyword argument: 'in_sharding'")
-        outer = _context_mesh("explicit_axes")
+        outer = get_abstract_mesh()
+        if outer.empty:
+            raise ValueError("Context mesh cannot be empty. Please use `jax.set_mesh` to set a "
+                             "mesh before you call what `explicit_axes` returns.")
         inner = _with_types(outer, axes, AxisType.Explicit, "explicit_axes")
         with configuration.abstract_mesh(inner):
             leaves, tree = tree_util.tree_flatten(args)
@@ -624,14 +627,6 @@ def onto(x: Any, mesh: AbstractMesh, devices: Mesh | None = None) -> Any:
 
 def _reshard_to(x: Any, sharding: ShardingLike, devices: Mesh | None = None) -> Any:
     return reshard_p.bind(x, dst_sharding=sharding, concrete_mesh=devices)
-
-
-def _context_mesh(caller: str) -> AbstractMesh:
-    mesh = get_abstract_mesh()
-    if mesh.empty:
-        raise ValueError(f"Context mesh cannot be empty. Please use `jax.set_mesh` to set a mesh "
-                         f"before you call what `{caller}` returns.")
-    return mesh
 
 
 def _with_types(mesh: AbstractMesh, axes: Any, kind: AxisType, caller: str) -> AbstractMesh:
