@@ -191,9 +191,6 @@ class KeyReuseError(JAXTypeError):
     False
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-
 
 class InconclusiveDimensionOperation(Exception):
     """A question about symbolic dimensions whose answer depends on the dimensions' values.

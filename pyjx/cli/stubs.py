@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pyjx
-from pyjx.lazy import FilledModule, Package, own_dictionary
+from pyjx.lazy import FilledModule, Package, own_dictionary, tables
 from pyjx.not_yet import TABLES, stand_ins
 
 ROOT = Path(pyjx.__file__).parent
@@ -49,12 +49,7 @@ def _functions(name: str) -> str:
 
 def _table(package: str) -> str:
     """The stub of a package: where its names are defined."""
-    module = sys.modules[package]
-    sources = {}
-    for source, names in module.FAMILIES.items():
-        for entry in names.split():
-            public, _, name = entry.partition("=")
-            sources[public] = source, name or public
+    module, sources = sys.modules[package], tables[package]
     lines = [f"# Written by `python -m pyjx.cli.stubs` from the table of {package}.", ""]
     missing = {*TABLES, *stand_ins.names()}
     absent = [public for public in module.__all__ if f"{package}.{public}" in missing]

@@ -233,14 +233,10 @@ def _asked(tracer: Any, name: str) -> Any:
     raise AttributeError(f"{type(tracer).__name__!r} object has no attribute {name!r}")
 
 
-class _Operator:
+class _Operator(_OfType):
     """An operator of tracers: that of their type or, where it is one of arrays, of arrays."""
 
-    __slots__ = ("_had", "_name")
-
-    def __init__(self, name: str, had: Any) -> None:
-        self._name = name
-        self._had = had
+    __slots__ = ()
 
     def __get__(self, tracer: Any, cls: type) -> Any:
         if tracer is not None and tracer.aval.is_high:
