@@ -197,7 +197,9 @@ def touched(operation: str, operands: Sequence[float], results: float) -> tuple[
     ([0.0, 40.0, 4.0], 40.0)
     """
     name, reads = plain(operation), list(operands)
-    if _TAKES.fullmatch(name):
+    if not reads:
+        pass
+    elif _TAKES.fullmatch(name):
         reads[0] = min(reads[0], results)
     elif _PUTS.fullmatch(name):
         results = min(reads[:2])

@@ -197,7 +197,7 @@ class _Writer:
             number = _PARAMETER.search(x.text) if x.opcode == "parameter" else None
             if number and int(number[1]) < len(operands):
                 given[int(number[1])] = part * operands[int(number[1])]
-            if x.opcode in _PUTS and x.name not in puts:  # into a copy of it
+            if x.opcode in _PUTS and reads and x.name not in puts:  # into a copy of it
                 reads = [size.get(x.operands[0], 0.0), *reads[1:]]
             for o, n in zip(x.operands, reads, strict=True):
                 if size.get(o):
@@ -246,14 +246,13 @@ def _known(c: Computation, name: str, deep: bool = True) -> Known:
     """What is known of a value of a loop."""
     x = next((x for x in c.body if x.name == name), None)
     if x is None or x.opcode in ("copy", "bitcast"):
-        return _known(c, x.operands[0], deep) if x else None
+        return _known(c, x.operands[0], deep) if x and x.operands else None
     if x.opcode == "constant":
         number = _INTEGER.search(x.text)
         return int(number[1]) if number else None
     if x.opcode == "get-tuple-element":
-        index = _INDEX.search(x.text)
-        given = index and x.operands[0] in [p.name for p in c.body if p.opcode == "parameter"]
-        return Carried(None, int(index[1])) if index and given else None
+        index, given = _INDEX.search(x.text), [p.name for p in c.body if p.opcode == "parameter"]
+        return Carried(None, int(index[1])) if index and {*given} & {*x.operands} else None
     tested = _DIRECTION.search(x.text)
     return (tested[1] if tested else x.opcode, *[_known(c, o, False) for o in x.operands]) \
         if deep else None
@@ -280,7 +279,7 @@ def _in_place(c: Computation, name: str) -> list[Instruction]:
     """A parameter, and what puts parts into it to make a value; none if that is made otherwise."""
     inner = {x.name: x for x in c.body}
     x, found = inner.get(name), list[Instruction]()
-    while x is not None and x.opcode in ("bitcast", *_PUTS):
+    while x is not None and x.opcode in ("bitcast", *_PUTS) and x.operands:
         if x.opcode != "bitcast":
             found.append(x)
         x = inner.get(x.operands[0])

@@ -712,3 +712,22 @@ def test_a_loop_in_the_generic_form_counts_once():
 }
 """, Places())
     assert listing.flops[listing.entry] == 2 and not listing.exact
+
+
+def test_operands_that_are_not_there_cost_nothing():
+    """As in text from which lines were taken."""
+    found = program(hlo="""HloModule m
+
+%f (p: f32[8]) -> f32[8] {
+  %p = f32[8]{0} parameter(3)
+  ROOT %d = f32[8]{0} dynamic-update-slice()
+}
+
+ENTRY %main (a: f32[8]) -> f32[8] {
+  %a = f32[8]{0} parameter(0)
+  %s = f32[2]{0} slice(%gone), slice={[0:2]}
+  %w = (s32[], f32[8]) while(), condition=%gone, body=%gone
+  ROOT %x = f32[8]{0} fusion(%a), kind=kLoop, calls=%f
+}
+""")["forms"][0]
+    assert found["traffic"][0] == 8 + 36 + 32  # of what is known: the results
