@@ -66,9 +66,7 @@ def note_call(exc: Exception, fun: Any, args: Sequence[Any], kwargs: Mapping[str
             at = next((tb.tb_lasti for tb in tracebacks_of(exc) if tb.tb_frame is frame),
                       frame.f_lasti)  # which is that of the handler
             call = None if fun is not None and is_guarded(frame.f_code) else call_in(frame, at)
-        if call is None:
-            return
-        if _users_function_ran(exc):
+        if call is None or _users_function_ran(exc):
             return
         text = None if hasattr(exc, "_is_told") else _of_array(exc, call)
         if text is None and isinstance(exc, ASKED):

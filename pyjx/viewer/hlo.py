@@ -402,7 +402,8 @@ def _frames(lines: Sequence[str], places: Places) -> dict[int, int]:
             else:
                 table[int(number)] = value
     files, functions = ({k: v[1:-1] for k, v in tables[name].items()} for name in _TABLES[:2])
-    fields = [{k: dict(_int_fields(v)) for k, v in tables[name].items()} for name in _TABLES[2:]]
+    fields = [{k: {key: int(number) for key, _, number in _FIELD.findall(v)}
+               for k, v in tables[name].items()} for name in _TABLES[2:]]
     # Some versions count parents from 2, with 1 for none; others from 1, with 0 for none.
     shift = int(fields[1].get(1, {}).get("parent_frame_id", 0) == 1)
     found: dict[int, int] = {}
@@ -414,7 +415,3 @@ def _frames(lines: Sequence[str], places: Places) -> dict[int, int]:
                 at["line"], at.get("column", 0),
                 found.get(frame.get("parent_frame_id", 0) - shift, UNKNOWN))
     return found
-
-
-def _int_fields(text: str) -> list[tuple[str, int]]:
-    return [(key, int(number)) for key, _, number in _FIELD.findall(text)]
