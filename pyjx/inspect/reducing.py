@@ -82,8 +82,12 @@ class Reduced(Record):
                 file.write(text)
 
     def __str__(self) -> str:
-        return (f"{self.operations} operation{'s' * (self.operations != 1)} left after "
-                f"{self.tries} tries in {self.seconds:.1f} s; {self.how}\n\n{self.python}")
+        return (f"{_in_words(self.operations)} left after {self.tries} tries in "
+                f"{self.seconds:.1f} s; {self.how}\n\n{self.python}")
+
+
+def _in_words(operations: int) -> str:
+    return f"{operations} operation{'s' * (operations != 1)}"
 
 
 def reduce(fun: Callable[..., Any], args: Sequence[Any],
@@ -256,7 +260,7 @@ class _Search:
             self.running = min(seconds, hangs)
         else:
             self.seconds = min(seconds, 4 * took + 2)
-        tell(f"{len(closed.eqns)} operations: {self.outcome}")
+        tell(f"{_in_words(len(closed.eqns))}: {self.outcome}")
 
     def tried(self, closed: ClosedJaxpr, args: Sequence[Any], how: str = "fails") -> Outcome:
         inline = isinstance(self.tries, _Commands) and how == "fails"
@@ -280,7 +284,7 @@ class _Search:
                 self.outcome = found
         if self.known[key]:
             self.closed, self.args, self.text = closed, list(args), key
-            self.tell(f"{_count(closed)} operations")
+            self.tell(_in_words(_count(closed)))
         return self.known[key]
 
     def values(self, wanted: Sequence[Var]) -> list[Any] | None:
