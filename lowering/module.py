@@ -268,9 +268,10 @@ def write_in_place(b: Block, closed: ClosedJaxpr, operands: Sequence[str], eqn: 
     """Write the equations of a jaxpr here, which `eqn` holds, as that part of it."""
     names, around = [*captured(b, closed), *operands], b.scope
     b.scope = around.inside(eqn, part)
-    outs = emit_jaxpr(b, closed.jaxpr, dict(zip(closed.jaxpr.all_invars, names, strict=True)))
-    b.scope = around
-    return outs
+    try:
+        return emit_jaxpr(b, closed.jaxpr, dict(zip(closed.jaxpr.all_invars, names, strict=True)))
+    finally:
+        b.scope = around
 
 
 def captured(b: Block, closed: ClosedJaxpr) -> list[str]:

@@ -235,3 +235,22 @@ def test_arrays_that_cpp_makes_have_types_and_shardings(tmp_path: Path) -> None:
     check("import jax, numpy as np\n"
           "x = jax.dlpack.from_dlpack(np.arange(4.))\n"
           "assert x.aval.shape == (4,) and x.sharding == jax.numpy.zeros(1).sharding\n", tmp_path)
+
+
+def test_variables_that_change_before_the_alias_give_way_to_the_program(tmp_path: Path) -> None:
+    said = check("import os\n"
+                 "os.environ['JAX_ENABLE_X64'] = '0'\n"
+                 "import pyjx\n"
+                 "pyjx.config.update('jax_enable_x64', True)\n"
+                 "del os.environ['JAX_ENABLE_X64']\n"
+                 "pyjx.numpy.ones(2)\n"  # from here on it is too late for other devices
+                 "os.environ.update(JAX_NUM_CPU_DEVICES='4', JAX_DEBUG_NANS='1')\n"
+                 "import pyjx.as_jax, jax\n"
+                 "print(jax.config.jax_enable_x64, len(jax.devices()), jax.config.jax_debug_nans)",
+                 tmp_path, first="")
+    assert said == "True 1 True\n"
+
+
+def test_a_version_that_there_is_not_shows_the_users_frames(tmp_path: Path) -> None:
+    done = under_alias("", tmp_path, PYJX_AS_JAX="99.1")
+    assert "99.1" in done.stderr and os.path.join("alias", "__init__.py") not in done.stderr

@@ -487,9 +487,9 @@ WHOLE = {
     "where": (lambda: jnp.where(A > 0, jnp.ones(5), 0), ValueError,
               "where: Incompatible shapes for broadcasting (condition, x and y): "
               f"shapes=[(3, 4), (5,), ()]. Axis -1 has the sizes 4 and 5; {_AXES}"),
-    "matmul": (lambda: jnp.asarray(A) @ B, TypeError, _SUMMED),
-    "dot": (lambda: jnp.dot(A, B), TypeError, _SUMMED),
-    "tensordot": (lambda: jnp.tensordot(A, B, 1), TypeError, _SUMMED),
+    "matmul": (lambda: jnp.asarray(A) @ B, TypeError, f"matmul: {_SUMMED}"),
+    "dot": (lambda: jnp.dot(A, B), TypeError, f"dot: {_SUMMED}"),
+    "tensordot": (lambda: jnp.tensordot(A, B, 1), TypeError, f"tensordot: {_SUMMED}"),
     "dot_general": (
         lambda: jax.lax.dot_general(A, B, (((1,), (0,)), ((), ()))), TypeError, _SUMMED),
     "einsum": (lambda: jnp.einsum("ij,jk", A, B), ValueError,

@@ -247,7 +247,6 @@ def show_as_jax(module: ModuleType) -> None:
             name_as_jax(module.__name__, name, own[name])
 
 
-@guard
 def install_when_asked() -> None:
     """`install` when somebody imports `jax`; the processes that this one starts find it, too.
 
@@ -259,6 +258,7 @@ def install_when_asked() -> None:
     jax_imports.answer_when_asked()
 
 
+@guard
 def install() -> None:
     """Make pyjx answer to the name `jax`.
 

@@ -145,8 +145,9 @@ def _is_for_one(call: Call, parameter: str, x: Any) -> bool:
     parts = {part for pair in _PART.findall(str(call.annotations.get(parameter)))
              for part in pair}
     own = call.parameters.get(parameter)
-    return _has_arrays(x) and not (own is not None and own.kind is own.VAR_POSITIONAL) and (
-        _OF_NONE < parts | _OF_NONE <= (_OF_ONE if _is_whole(x) else _OF_WHOLE))
+    variadic = own is not None and own.kind is own.VAR_POSITIONAL
+    return _has_arrays(x) and not variadic and not parts <= _OF_NONE and (
+        parts <= (_OF_ONE if _is_whole(x) else _OF_WHOLE))
 
 
 def _has_arrays(x: Any) -> bool:

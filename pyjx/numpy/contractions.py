@@ -74,8 +74,13 @@ def contract(name: str, a: ArrayLike, b: ArrayLike, dimension_numbers: DotDimens
     if out_sharding is not None:
         out_sharding = result_sharding(get_aval(a), get_aval(b), dimension_numbers, out_sharding,
                                        name)
-    out = dot_general_p.bind(a, b, dimension_numbers=dimension_numbers, precision=precision,
-                             preferred_element_type=preferred, out_sharding=out_sharding)
+    try:
+        out = dot_general_p.bind(a, b, dimension_numbers=dimension_numbers, precision=precision,
+                                 preferred_element_type=preferred, out_sharding=out_sharding)
+    except TypeError as error:
+        if type(error) is not TypeError:  # that of a leaked value has its words
+            raise
+        raise TypeError(f"{name}: {error}") from None
     return convert(out, preferred, weak)
 
 
