@@ -226,7 +226,7 @@ def _thinned(steps: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
 
 
 _Part = tuple[int, int]  # a value, or an element of it: its row, and its position
-_GIVEN = -1  # the position of what a body gets, whose memory is not its own
+_GIVEN = -1  # the position of what the body of a loop gets, whose memory is not its own
 
 
 class _Curve(Record):
@@ -246,6 +246,9 @@ class _Estimate:
         self._constants = constants
         self._ends = listing.ends()
         self._known: dict[int, _Curve] = {}
+        # Bodies of loops, which write into what they get: the loop has memory for it.
+        self._repeated = {body for row in listing.bodies for body in self._bodies(row)
+                          if row in listing.in_place or row in listing.views}
 
     def arguments(self, head: int) -> int:
         """Bytes of a function's arguments: those that its head has, and those in rows."""
@@ -324,10 +327,9 @@ class _Estimate:
         parts: dict[int, list[_Part]] = {}
         sizes: dict[_Part, int] = {}
         last: dict[_Part, int] = {}
-        around = () if listing.kind[head] == HEAD else (head,)  # whose body this is
-        for row in (*around, *[r for r in self._own(head, parameters=True) if listing.operation[
-                r] == "parameter"]):
-            parts[row] = [(row, _GIVEN)]
+        for row in (head, *self._own(head, parameters=True)) if head in self._repeated else ():
+            if row == head or listing.operation[row] == "parameter":
+                parts[row] = [(row, _GIVEN)]
         for row in rows:
             read = [part for o in self._reads(row) for part in parts.get(o, ())]
             for part in read:
@@ -359,9 +361,6 @@ class _Estimate:
                last: dict[_Part, int]) -> None:
         """Make one value of each two that are in one place after another."""
         listing = self._listing
-        for row in listing.given_back & parts.keys():
-            for part in parts[row]:
-                sizes.pop(part, None)
         merged: dict[_Part, _Part] = {}
         for row in parts:
             for i, (operand, k) in listing.in_place.get(row, {}).items():
@@ -377,6 +376,9 @@ class _Estimate:
                 last.pop(root, None)
                 if new in last:
                     last[root] = last.pop(new)
+        for row in listing.given_back & parts.keys():
+            for part in parts[row]:
+                sizes.pop(merged.get(part, part), None)
 
     def _reads(self, row: int) -> list[int]:
         """What an operation and its bodies read."""

@@ -574,6 +574,34 @@ def test_memory_is_as_xla_has_it_where_values_take_the_places_of_others(f, args,
             wanted, rel=0.01)
 
 
+def test_what_is_written_into_an_argument_is_a_copy_unless_it_is_donated():
+    x = jax.ShapeDtypeStruct((1000,), np.float32)
+    within = jax.jit(lambda x: x.at[0].set(1.0))
+    for f, options, wanted in (
+            (lambda x: (x.at[0].set(1.0), x), {}, 8000), (lambda x: (within(x), x), {}, 8000),
+            (lambda x: x.at[0].set(1.0).at[1].set(2.0), {}, 8000),
+            (lambda x: x.at[0].set(1.0).at[1].set(2.0), {"donate_argnums": 0}, 4000)):
+        traced = jax.jit(f, **options).trace(x)
+        lowered = traced.lower()
+        listings = [(hlo_listing(lowered.as_text("hlo"), Places(), "HLO"), FREE),
+                    (stablehlo_listing(lowered.as_text(), Places()), stablehlo.FREE)]
+        if not options:
+            listings.append((jaxpr_listing(traced.jaxpr, Places()), frozenset()))
+        for listing, free in listings:
+            assert memory(listing, free).peak == pytest.approx(wanted, abs=60), listing.title
+    both = hlo_listing("""HloModule m, is_scheduled=true
+
+ENTRY %main (x: f32[1000], u: f32[1], i: s32[]) -> (f32[1000], f32[1000]) {
+  %x = f32[1000]{0} parameter(0)
+  %u = f32[1]{0} parameter(1)
+  %i = s32[] parameter(2)
+  %d = f32[1000]{0} dynamic-update-slice(%x, %u, %i)
+  ROOT %r = (f32[1000]{0}, f32[1000]{0}) tuple(%d, %x)
+}
+""", Places(), "HLO")
+    assert memory(both, FREE).peak == 8008
+
+
 def fixed(x):
     x = lax.scan(lambda c, _: (c @ x, None), x, None, length=5)[0]
     return lax.while_loop(lambda s: s[0] > -3, lambda s: (s[0] - 2, s[1] @ x), (4, x))[1]
