@@ -155,7 +155,8 @@ class _Writer:
         if i.opcode in _VIEWS or i.opcode.endswith(_ENDINGS) or self._calls_loop(i):
             listing.views.add(row)
             index = _INDEX.search(i.text) if i.opcode == "get-tuple-element" else None
-            if index:
+            # What starts a move has more elements than it makes.
+            if index and not any(listing.operation[o].endswith("-start") for o in operands):
                 listing.picks[row] = int(index[1])
         if i.type.startswith("("):
             listing.elements[row] = [bytes_of((array,)) for array in results]

@@ -191,12 +191,12 @@ def _picks_of_moves(listing: Listing) -> dict[int, tuple[int, float]]:
     moves them, and its part. XLA moves together what is of many lines, which the picks know."""
     found = {}
     for row, number in listing.picks.items():
-        given = source = listing.operands[row][0]
-        if listing.operation[given].endswith("-done"):
-            source = listing.operands[given][0]
-        sizes = listing.elements.get(given, ())
-        if sum(sizes) and crosses(listing.operation[source]):
-            found[row] = source, sizes[number] / sum(sizes)
+        for given in listing.operands[row]:  # none of what the text does not hold
+            done = listing.operation[given].endswith("-done")
+            source = next(iter(listing.operands[given]), given) if done else given
+            sizes = listing.elements.get(given, ())
+            if number < len(sizes) and sizes[number] and crosses(listing.operation[source]):
+                found[row] = source, sizes[number] / sum(sizes)
     return found
 
 

@@ -441,6 +441,26 @@ ENTRY %main (a: f32[96], b: f32[32]) -> (f32[96], f32[32]) {{
     assert names == [document["strings"][document["forms"][0]["operation"][moves]]]
 
 
+@pytest.mark.parametrize("lines", [
+    """  %s = (f32[8], f32[8], u32[], u32[]) collective-permute-start(%a), AT3
+  %t = f32[8] get-tuple-element(%s), index=1, AT4
+  %d = f32[8] collective-permute-done(%s), AT5""",
+    "  %d = f32[8] all-reduce(%a), AT3\n  %t = f32[8] get-tuple-element(%x), index=0",
+    "  %d = f32[8] all-reduce(%a), AT3\n  %x = (f32[8]) all-reduce-done(%w)\n"
+    "  %t = f32[8] get-tuple-element(%x), index=0"])
+def test_picks_from_what_was_started_or_stands_elsewhere(lines):
+    text = f"""HloModule m, is_scheduled=true
+
+ENTRY %main (a: f32[8]) -> f32[8] {{
+  %a = f32[8] parameter(0)
+{lines}
+  ROOT %r = f32[8] add(%t, %d), AT6
+}}
+"""
+    document = program(hlo=re.sub(r"AT(\d)", r'metadata={source_file="f.py" source_line=\1}', text))
+    assert [row[1:3] for row in document["costs"]["crossing"]["lines"]] == [[3, 32.0]]
+
+
 def test_the_users_line_is_the_innermost_outside_of_installed_packages():
     places = Places()
     outer = places.at("model.py", "<module>", 9)
