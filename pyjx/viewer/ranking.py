@@ -28,6 +28,7 @@ from pyjx.viewer.quantities import Arrays, bytes_of, hlo_arrays, tensors
 BALANCES = {"cpu": 10.0, "cuda": 200.0, "rocm": 200.0, "tpu": 240.0}
 NO_LINE = ("", 0)  # what is of none, so that all lines are the whole
 _MOST = 200  # rows of a table
+_MOST_CALLERS = 100  # scopes around the calls of a function; they multiply from call to call
 _NEAR = 6  # steps to what has a line from what has none
 _CROSSING = frozenset((
     "all_gather", "all_gather_invariant", "all_reduce", "all_to_all", "collective_broadcast",
@@ -253,6 +254,7 @@ class Scopes:
         self._names = names  # of scopes; None if they are not known
         self._children: dict[tuple[int, str], int] = {}
         self._known: dict[tuple[str, int, _Path], int] = {}
+        self._calls: dict[Listing, list[dict[_Path, float]]] = {}
         self._around: dict[str, list[str]] = {}  # the functions around an outermost scope
         opened: list[tuple[int, str]] = []  # depths and outermost scopes of what a row lies in
         for name, place, depth in zip(listing.name, listing.place, listing.depth, strict=True):
@@ -276,10 +278,16 @@ class Scopes:
 
     def _callers(self, listing: Listing, runs: Sequence[float]) -> list[dict[_Path, float]]:
         """For each row the scopes around the calls of its function, and how many of its runs are
-        in each."""
+        in each; no scopes where there are too many."""
+        if listing in self._calls:
+            return self._calls[listing]
         ends, head = listing.ends(), listing.entry
+        of_rows = self._calls[listing] = [{(): 1.0}] * len(listing)
         around: dict[int, dict[_Path, float]] = {head: {(): 1.0}}
         for head in _callers_first(listing, ends):
+            if len(around[head]) > _MOST_CALLERS:
+                around[head] = {(): 1.0}
+            of_rows[head:ends[head]] = [around[head]] * (ends[head] - head)
             for row in range(head, ends[head]):
                 for called in listing.calls.get(row, ()):
                     inner, path = around.setdefault(called, {}), self._named(listing.name[row])
@@ -287,9 +295,6 @@ class Scopes:
                     for outer, part in around[head].items():
                         inside = (*outer, *path)
                         inner[inside] = inner.get(inside, 0.0) + part * times / (runs[called] or 1)
-        of_rows: list[dict[_Path, float]] = [{(): 1.0}] * len(listing)
-        for head, found in around.items():
-            of_rows[head:ends[head]] = [found] * (ends[head] - head)
         return of_rows
 
     def _node(self, name: str, place: int, outer: _Path = ()) -> int:

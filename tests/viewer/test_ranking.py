@@ -156,6 +156,25 @@ def test_scopes_hold_what_is_called_in_them(part, made):
         assert found["second/deep"] == pytest.approx(1 / 3, abs=0.03)
 
 
+def test_scopes_around_calls_of_calls_are_not_all_of_their_products():
+    def twice(f):
+        def inner(x):
+            with jax.named_scope("first"):
+                x = f(x)
+            with jax.named_scope("second"):
+                return f(x)
+
+        return jax.jit(inner)
+
+    f = jax.jit(jnp.sin)
+    for _ in range(14):
+        f = twice(f)
+    document = program(jaxpr=jax.make_jaxpr(f)(1.0))
+    assert len(document["scopes"]["label"]) < 2000
+    assert sum(share for path, share in parts(document).items() if "/" not in path) == \
+        pytest.approx(1.0, abs=0.01)
+
+
 def test_what_was_traced_for_another_program_is_in_the_scope_of_its_call():
     """The frames of its operations are those of the first program."""
     part = jax.jit(attention)
