@@ -1,5 +1,5 @@
 """What operations compute: in which operands they are linear, and the rule `arithmetic` of
-primitives, for estimates of costs; and what they read and write, in any form of a program.
+primitives, for estimates of costs.
 
 A rule gives the additions, multiplications and the like of an equation, and the exponentials, sines
 and the like; or the programs that do them, and how often each runs; None where nobody knows.
@@ -8,8 +8,7 @@ and the like; or the programs that do them, and how often each runs; None where 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -133,79 +132,3 @@ def of_matrix(formula: Callable[[int, int, float], float]) -> Arithmetic:
         return math.prod(a[:-2]) * formula(a[-2], a[-1], out_size(eqn)) * scale(eqn), 0.0
 
     return rule
-
-
-# -- loops -----------------------------------------------------------------------------------------
-
-class Carried(NamedTuple):
-    """A value that a loop carries, by its position."""
-
-    loop: Any
-    position: int
-
-
-# A number, what is carried, or an operation and its operands; None for others.
-Known = int | Carried | tuple[Any, ...] | None
-
-
-def trips(starts: Sequence[Known], test: Sequence[Known], steps: Sequence[Known]) -> float | None:
-    """How often a loop runs that counts from one number to another, by what is known of its values
-    before it, of its test, and of its values at the end of its body; None for other loops.
-
-    >>> i = Carried("loop", 0)
-    >>> trips([0], [("LT", i, 10)], [("stablehlo.add", i, 3)]), trips([5], [("ge", i, 0)], [
-    ...     ("sub", i, 1)])
-    (4.0, 6.0)
-    """
-    match test:
-        case [(str(asked), Carried(_, k) as i, int(limit))] if k < min(len(starts), len(steps)):
-            match starts[k], steps[k]:
-                case int(start), (str(made), Carried() as j, int(step)) if i == j and step:
-                    step *= {"add": 1, "sub": -1, "subtract": -1}.get(plain(made), 0)
-                    ahead = {"L": step > 0, "G": step < 0}.get(asked[0].upper(), False)
-                    if ahead and asked[1:].upper() in ("T", "E"):
-                        times = (limit - start) // step + 1 if asked[1:].upper() == "E" \
-                            else -((start - limit) // step)
-                        return float(max(times, 0))
-    return None
-
-
-# -- bytes -----------------------------------------------------------------------------------------
-
-_WORD = re.compile(r"[-_]")
-_TAKES = re.compile(r"(real_)?(dynamic_)?(slice|gather)|get")
-_PUTS = re.compile(r"dynamic_update_slice|swap|addupdate")
-
-
-def plain(operation: str) -> str:
-    """The name that an operation has in all forms.
-
-    >>> plain("stablehlo.dynamic_slice"), plain("scatter-add"), plain("slice-start")
-    ('dynamic_slice', 'scatter_add', 'slice')
-    """
-    return _WORD.sub("_", operation.rpartition(".")[2]).removesuffix("_start")
-
-
-def touched(operation: str, operands: Sequence[float], results: float) -> tuple[list[float], float]:
-    """The bytes that an operation reads of each operand, and those that it writes. What takes a
-    part of its first operand reads that part, and what puts one there writes it in place: none of
-    the rest moves.
-
-    >>> touched("dynamic-slice", [4000.0, 4.0], 40.0)
-    ([40.0, 4.0], 40.0)
-    >>> touched("dynamic_update_slice", [4000.0, 40.0, 4.0], 4000.0)
-    ([0.0, 40.0, 4.0], 40.0)
-    """
-    name, reads = plain(operation), list(operands)
-    if not reads:
-        pass
-    elif _TAKES.fullmatch(name):
-        reads[0] = min(reads[0], results)
-    elif _PUTS.fullmatch(name):
-        results = min(reads[:2])
-        reads[0] = 0.0
-    elif name.startswith("scatter"):  # several buffers, indices, as many updates
-        count = len(reads) // 2
-        reads[:count] = [min(pair) for pair in zip(reads, reads[count + 1:], strict=False)]
-        results = sum(reads[:count])
-    return reads, results

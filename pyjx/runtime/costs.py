@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pyjx.core.arithmetic import Amounts, Carried, Known, Runs, elementwise, touched, trips
+from pyjx.core.arithmetic import Amounts, Runs, elementwise
 from pyjx.core.avals import nbytes
+from pyjx.core.dtypes import issubdtype
 from pyjx.core.evaluation import holds_jaxprs, program_of
+from pyjx.core.forms import Carried, Known, touched, trips
 from pyjx.core.frames import user_line
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.records import Record
 from pyjx.engine.decompose import decomposition_of
 
@@ -134,51 +137,68 @@ class Counted:
 
 def counted(program: ClosedJaxpr | Jaxpr, line: str = "?") -> Counted:
     """What one run of a program does, where `line` is that of the operation around."""
-    found = Counted()
+    found, constants = Counted(), constants_of(program)
     for eqn in program.eqns:
         primitive, at = eqn.primitive, user_line(eqn.source_info.traceback) or line
         if holds_jaxprs(eqn) and (inner := program_of(primitive, eqn.params)) is not None:
             found.add(counted(inner, at))
         elif primitive.holder.held is not None:
-            _add_held(found, eqn, at)
+            _add_held(found, eqn, times_of(eqn, constants), at)
         else:
             found.add(_operation(eqn, at))
     return found
 
 
-def times_of(eqn: JaxprEqn) -> float | None:
+def times_of(eqn: JaxprEqn, constants: Mapping[Var, Any]) -> float | None:
     """How often the programs run that an equation holds, on all devices; None where that is not
-    known. That of a loop with a condition is, where it counts from one number to another."""
+    known. That of a loop with a condition is, where it counts from one number to another; the
+    constants are those of the program that the equation is in."""
     holder, params = eqn.primitive.holder, eqn.params
     times = holder.times(params)
     if times is not None or not holder.loops:
         return times
     (test,), held = holder.conditions(params), holder.held(params)
-    body = held.programs[0].jaxpr
-    carried = body.invars[held.first:]
-    return trips([_known(v, (), ()) for v in eqn.invars[held.head + held.first:]],
-                 [_known(v, test.jaxpr.invars[-len(carried):], test.eqns)
-                  for v in test.jaxpr.outvars],
-                 [_known(v, carried, body.eqns) for v in body.outvars])
+    body, first = held.programs[0], held.head + held.first
+    before = partial(_known, inside=constants)
+
+    def inside(program: ClosedJaxpr, given: Sequence[Any]) -> dict[Var, Any]:
+        taken = program.jaxpr.invars
+        return {**constants_of(program), **dict(zip(taken, map(before, given), strict=False)),
+                **{v: Carried(k) for k, v in enumerate(taken[len(given):])}}
+
+    asked, run = inside(test, eqn.invars[:held.head]), inside(body, eqn.invars[held.head:first])
+    return trips(_known(test.jaxpr.outvars[0], asked, test.eqns),
+                 [*zip(eqn.invars[first:], body.jaxpr.outvars, strict=True)],
+                 before, partial(_known, inside=run, eqns=body.eqns))
 
 
-def _known(v: Any, carried: Sequence[Any], eqns: Sequence[JaxprEqn]) -> Known:
-    """What is known of a variable in a loop of equations that carries some."""
-    if isinstance(v, Literal):
-        return int(v.val) if np.issubdtype(v.aval.dtype, np.integer) and not v.aval.shape else None
-    if v in carried:
-        return Carried(None, list(carried).index(v))
+def constants_of(program: ClosedJaxpr | Jaxpr) -> dict[Var, Any]:
+    """The values of the constants of a program, where it has them."""
+    values = program.consts if isinstance(program, ClosedJaxpr) else ()
+    return dict(zip(program.constvars, values, strict=False))
+
+
+def _known(v: Any, inside: Mapping[Var, Any], eqns: Sequence[JaxprEqn] = (), deep: bool = True
+           ) -> Known:
+    """What is known of a variable among equations, where something is of those from outside."""
     made = next((e for e in eqns if v in e.outvars), None)
-    if made is None:
-        return None
-    return made.primitive.name, *[_known(x, carried, ()) for x in made.invars]
+    if made is not None and made.primitive.name == "convert_element_type" and (
+            made.invars[0].aval.dtype == v.aval.dtype):  # only its type becomes strong
+        return _known(made.invars[0], inside, eqns, deep)
+    if made is not None:
+        return (made.primitive.name, *[_known(x, inside, eqns, False) for x in made.invars]) \
+            if deep else None
+    value = v.val if isinstance(v, Literal) else inside.get(v)
+    if value is None or isinstance(value, Carried):
+        return value
+    return int(value) if issubdtype(v.aval.dtype, np.integer) and not v.aval.shape else None
 
 
-def _add_held(found: Counted, eqn: JaxprEqn, line: str) -> None:
+def _add_held(found: Counted, eqn: JaxprEqn, runs: float | None, line: str) -> None:
     """Add what programs do that are held: of several, that with the most operations; what runs
     nobody knows how often, once."""
     holder, params = eqn.primitive.holder, eqn.params
-    programs, runs = holder.held(params).programs, times_of(eqn)
+    programs = holder.held(params).programs
     found.exact &= runs is not None and len(programs) == 1
     for condition in holder.conditions(params):
         found.add(counted(condition, line))

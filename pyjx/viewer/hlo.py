@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
-from pyjx.core.arithmetic import Carried, Known, touched, trips
+from pyjx.core.forms import Carried, Known, touched, trips
 from pyjx.core.records import Record
 from pyjx.viewer.listing import (
     CLOSING,
@@ -138,7 +139,8 @@ class _Writer:
                      ) -> None:
         listing = self.listing
         operands = [rows[o] for o in i.operands if o in rows]
-        arrays = tuple([a for o in operands for a in hlo_arrays(listing.shape[o])])
+        arrays = () if i.opcode in FREE else tuple(
+            [a for o in operands for a in hlo_arrays(listing.shape[o])])
         shapes = [s for s, _ in arrays]
         results = _made(i, arrays)
         size = bytes_of(results)
@@ -221,10 +223,13 @@ class _Writer:
         if said := TRIPS.search(i.text):
             return float(said[1])
         test, body = (self._called(i, "while", k) for k in (0, 1))
-        given = next((x.operands for x in around.body if x.name in i.operands), ())
-        return trips([_known(around, name) for name in given],
-                     [_known(test, test.body[-1].name)], [_known(body, name) for name in _results(
-                         body)]) if test and body else None
+        if test is None or body is None:
+            return None
+        given = next((x.operands for x in around.body if x.name in i.operands
+                      and x.opcode == "tuple"), i.operands)
+        return trips(_known(test, test.body[-1].name),
+                     [*zip(given, _results(body), strict=False)],
+                     partial(_known, around), partial(_known, body))
 
     def _calls_loop(self, i: Instruction) -> bool:
         """Whether an instruction calls a computation that is a loop, which writes in place."""
@@ -251,9 +256,11 @@ def _known(c: Computation, name: str, deep: bool = True) -> Known:
     if x.opcode == "constant":
         number = _INTEGER.search(x.text)
         return int(number[1]) if number else None
+    if x.opcode == "parameter":
+        return Carried(0)
     if x.opcode == "get-tuple-element":
         index, given = _INDEX.search(x.text), [p.name for p in c.body if p.opcode == "parameter"]
-        return Carried(None, int(index[1])) if index and {*given} & {*x.operands} else None
+        return Carried(int(index[1])) if index and {*given} & {*x.operands} else None
     tested = _DIRECTION.search(x.text)
     return (tested[1] if tested else x.opcode, *[_known(c, o, False) for o in x.operands]) \
         if deep else None

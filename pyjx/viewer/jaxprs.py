@@ -27,7 +27,7 @@ from pyjx.core.value_texts import shortened
 from pyjx.engine.decompose import decompose
 from pyjx.engine.one_cpu import for_one_cpu
 from pyjx.engine.physical import physicalize
-from pyjx.runtime.costs import FREE, arithmetic, moved, times_of, unsized
+from pyjx.runtime.costs import FREE, arithmetic, constants_of, moved, times_of, unsized
 from pyjx.viewer.listing import (
     APPLIED,
     CLOSING,
@@ -69,7 +69,7 @@ def jaxpr_listing(closed: ClosedJaxpr, places: Places,
     """The rows of a program. A nested jaxpr that is used once stands below its equation; those
     used more than once are functions. The program itself comes first. `names` are those that
     variables have already."""
-    writer = _Writer(Listing("jaxpr"), places)
+    writer = _Writer(Listing("jaxpr"), places, constants_of(closed))
     if names is not None:
         writer.names = names
         writer.name_shared(closed.jaxpr)
@@ -85,7 +85,7 @@ def jaxpr_listing(closed: ClosedJaxpr, places: Places,
 class _Writer(Printer):
     """Writes equations as rows."""
 
-    def __init__(self, listing: Listing, places: Places) -> None:
+    def __init__(self, listing: Listing, places: Places, constants: dict[Var, Any]) -> None:
         super().__init__()
         self.listing = listing
         self._places = _Stacks(places)
@@ -94,6 +94,7 @@ class _Writer(Printer):
         self._heads: dict[Jaxpr, int] = {}
         self._waiting: dict[Jaxpr, Scope] = {}
         self._calls: dict[int, list[Jaxpr]] = {}
+        self._constants = constants
         self._as_rows = False
 
     def value(self, value: Any, indent: int, label: int = 0) -> str:
@@ -163,7 +164,7 @@ class _Writer(Printer):
             devices = eqn.primitive.holder.devices(eqn.params)
             listing.devices = max(listing.devices, devices)
             if eqn.primitive.arithmetic is None:
-                times = times_of(eqn)
+                times = times_of(eqn, self._constants)
                 listing.set_runs(row, None if times is None else times / devices)
             else:
                 listing.bodies[row] = _bodies(eqn, [jaxpr for _, jaxpr in bodies])

@@ -12,7 +12,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from pyjx.core.arithmetic import plain, products
+from pyjx.core.arithmetic import products
+from pyjx.core.forms import plain
 from pyjx.core.records import Record
 from pyjx.viewer.listing import APPLIED, HEAD, NOTE, OPERATION, Bodies, Listing
 

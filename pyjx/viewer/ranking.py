@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from pyjx.core.arithmetic import plain
+from pyjx.core.forms import plain
 from pyjx.core.records import Record
 from pyjx.viewer.listing import (
     APPLIED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyjx.core.arithmetic import Carried, Known, touched, trips
+from pyjx.core.forms import Carried, Known, touched, trips
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, ONCE, UNCOUNTED, UNKNOWN, Listing, Places
 from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
 
@@ -111,7 +111,8 @@ class _Writer:
         self._open: list[int] = []  # the rows whose bodies are open
         self._values: dict[str, int] = {}
         self._carried: dict[str, int] = {}  # of what a loop carries its position
-        self._given: dict[int, list[list[Known]]] = {}  # by the bodies of loops
+        self._starts: dict[int, list[str]] = {}  # of loops, and what is known of their tests
+        self._tests: dict[int, Known] = {}
         self._functions: dict[str, int] = {}
         self._calls: dict[int, str] = {}
         self._donated: list[int] = []  # which results lie where arguments of the function do
@@ -173,9 +174,9 @@ class _Writer:
             listing.elements[row] = [bytes_of((a,)) for a in tensors(shape)]
             self._carried.update({v: k for k, v in enumerate(starts)})
         if operation == "stablehlo.while":
-            self._given[row] = [[self._known(v) for v in starts.values()]]
-        elif operation == "stablehlo.return" and self._open and self._open[-1] in self._given:
-            self._given[self._open[-1]].append([self._known(v) for v in _VALUE.findall(rest)])
+            self._starts[row] = list(starts.values())
+        elif operation == "stablehlo.return" and self._open and self._open[-1] in self._starts:
+            self._count(self._open[-1], _VALUE.findall(rest))
         if operation in _PUTS or starts:
             listing.in_place[row] = dict(enumerate(read[:len(starts) or 1]))
         values.update(dict.fromkeys(starts, row))
@@ -197,11 +198,20 @@ class _Writer:
         if opens:
             self._open.append(row)
 
+    def _count(self, row: int, given: Sequence[str]) -> None:
+        """Note what the test of a loop gives; or at the end of its body how often it runs."""
+        if row not in self._tests:
+            self._tests[row] = self._known(given[0]) if given else None
+        else:
+            self.listing.set_runs(row, trips(
+                self._tests[row], [*zip(self._starts[row], given, strict=False)],
+                self._known, self._known))
+
     def _known(self, value: str, deep: bool = True) -> Known:
-        """What is known of a value, for how often a loop runs."""
+        """What is known of a value, for how often the loop runs that is open."""
         row = self._values.get(value, UNKNOWN)
-        if value in self._carried and row in self._open:
-            return Carried(row, self._carried[value])
+        if value in self._carried and row == self._open[-1]:
+            return Carried(self._carried[value])
         text = self.listing.text[row].partition(" = ")[2] if row != UNKNOWN else ""
         if number := _INTEGER.search(text):
             return int(number[1])
@@ -240,9 +250,6 @@ class _Writer:
         if listing.kind[row] == HEAD or row == UNKNOWN:
             return
         listing.name[row], listing.place[row] = name, place
-        if row in self._given:
-            given = self._given.pop(row)
-            listing.set_runs(row, trips(*given) if len(given) == 3 else None)
         if " : " in text:  # the types of the generic form
             shape = listing.shape[row] = _result_types(text, _RESULTS.match(listing.text[row]))
             listing.size[row] = _size(shape)

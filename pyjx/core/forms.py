@@ -1,0 +1,122 @@
+"""What the forms of a program say in words of their own: names of operations, how often loops run,
+and what operations read and write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+# -- names -----------------------------------------------------------------------------------------
+
+_WORD = re.compile(r"[-_]")
+
+
+def plain(operation: str) -> str:
+    """The name that an operation has in all forms.
+
+    >>> plain("stablehlo.dynamic_slice"), plain("scatter-add"), plain("slice-start")
+    ('dynamic_slice', 'scatter_add', 'slice')
+    """
+    return _WORD.sub("_", operation.rpartition(".")[2]).removesuffix("_start")
+
+
+# -- loops -----------------------------------------------------------------------------------------
+
+class Carried(NamedTuple):
+    """A value that a loop carries, by its position."""
+
+    position: int
+
+
+# A number, what is carried, or an operation and its operands; None for others.
+Known = int | Carried | tuple[Any, ...] | None
+
+_TURNED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
+_SIGNS = {"add": 1, "sub": -1, "subtract": -1}
+
+
+def trips(test: Known, carried: Sequence[tuple[Any, Any]], before: Callable[[Any], Known],
+          inside: Callable[[Any], Known]) -> float | None:
+    """How often a loop runs that counts from one number to another; None for other loops.
+
+    Args:
+      test: what is known of its test.
+      carried: of all that it carries the values before it and at the end of its body.
+      before, inside: give what is known of these two. They are asked of few.
+
+    >>> i, same = Carried(0), lambda x: x
+    >>> trips(("LT", i, 10), [(0, ("stablehlo.add", 3, i))], same, same)
+    4.0
+    >>> trips(("le", Carried(1), i), [(5, ("sub", i, 1)), (0, Carried(1))], same, same)
+    6.0
+    """
+    def start(x: Known) -> int | None:
+        found = before(carried[x.position][0]) if isinstance(x, Carried) and \
+            x.position < len(carried) else None
+        return found if isinstance(found, int) else None
+
+    def number(x: Known) -> int | None:
+        """A number, or what is carried and stays one."""
+        first = start(x)
+        if first is not None and isinstance(x, Carried):
+            return first if inside(carried[x.position][1]) == x else None
+        return x if isinstance(x, int) else None
+
+    match test:
+        case (str(asked), i, limit):
+            asked = asked.upper()
+            if number(i) is not None:
+                i, limit, asked = limit, i, _TURNED.get(asked, asked)
+            first, last = start(i), number(limit)
+            if first is not None and last is not None and isinstance(i, Carried):
+                match inside(carried[i.position][1]):
+                    case (str(made), a, b):
+                        sign = _SIGNS.get(plain(made), 0)
+                        a, b = (b, a) if sign == 1 and a != i else (a, b)
+                        return _steps(asked, last - first, sign * (number(b) or 0)) \
+                            if a == i else None
+    return None
+
+
+def _steps(asked: str, distance: int, step: int) -> float | None:
+    """How many steps there are until a test fails that compares with a number so far away."""
+    if step < 0:
+        asked, distance, step = _TURNED.get(asked, asked), -distance, -step
+    if step and asked == "LT":
+        return float(max(-(-distance // step), 0))
+    if step and asked == "LE":
+        return float(max(distance // step + 1, 0))
+    return distance / step if step and asked == "NE" and distance >= 0 == distance % step else None
+
+
+# -- bytes -----------------------------------------------------------------------------------------
+
+_TAKES = re.compile(r"(real_)?(dynamic_)?(slice|gather)|get")
+_PUTS = re.compile(r"dynamic_update_slice|swap|addupdate")
+
+
+def touched(operation: str, operands: Sequence[float], results: float) -> tuple[list[float], float]:
+    """The bytes that an operation reads of each operand, and those that it writes. What takes a
+    part of its first operand reads that part, and what puts one there writes it in place: none of
+    the rest moves.
+
+    >>> touched("dynamic-slice", [4000.0, 4.0], 40.0)
+    ([40.0, 4.0], 40.0)
+    >>> touched("dynamic_update_slice", [4000.0, 40.0, 4.0], 4000.0)
+    ([0.0, 40.0, 4.0], 40.0)
+    """
+    name, reads = plain(operation), list(operands)
+    if not reads:
+        pass
+    elif _TAKES.fullmatch(name):
+        reads[0] = min(reads[0], results)
+    elif _PUTS.fullmatch(name):
+        results = min(reads[:2])
+        reads[0] = 0.0
+    elif name.startswith("scatter"):  # several buffers, indices, as many updates
+        count = len(reads) // 2
+        reads[:count] = [min(pair) for pair in zip(reads, reads[count + 1:], strict=False)]
+        results = sum(reads[:count])
+    return reads, results

@@ -1,0 +1,57 @@
+"""How often loops run, in all forms of a program and in what it costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.viewer.hlo import hlo_listing
+from pyjx.viewer.jaxprs import jaxpr_listing
+from pyjx.viewer.listing import Places
+from pyjx.viewer.stablehlo import stablehlo_listing
+
+LINE = jax.ShapeDtypeStruct((1000,), np.float32)
+TEN = np.int32(10)
+
+
+def loop(test, step, start=0):
+    return lambda x: lax.while_loop(
+        lambda s: test(s[0]), lambda s: (step(s[0]), s[1] * 2), (start, x))[1]
+
+
+@pytest.mark.parametrize("f", [
+    loop(lambda i: i < TEN, lambda i: i + 1), loop(lambda i: i < 10, lambda i: 1 + i),
+    loop(lambda i: lax.gt(TEN, i), lambda i: i + 1, np.int32(0)),
+    loop(lambda i: i != 10, lambda i: i + 1), loop(lambda i: i != 0, lambda i: i - 1, 10),
+    lambda x: lax.while_loop(
+        lambda s: s[0] < s[2], lambda s: (s[0] + s[3], s[1] * 2, *s[2:]), (0, x, 20, 2))[1]])
+def test_all_forms_know_the_same_loops(f):
+    traced = jax.jit(f).trace(LINE)
+    lowered = traced.lower()
+    cost = traced.cost()
+    assert cost.exact
+    assert cost.total.flops == pytest.approx(10 * 1000, rel=3e-3)
+    for listing in (jaxpr_listing(traced.jaxpr, Places()),
+                    stablehlo_listing(lowered.as_text(), Places()),
+                    hlo_listing(lowered.as_text("hlo"), Places(), "HLO")):
+        assert listing.exact
+        assert listing.flops[listing.entry] == pytest.approx(10 * 1000, rel=3e-3)
+
+
+def test_a_limit_may_be_a_constant_of_the_program():
+    limit = jnp.array(10)
+    traced = jax.jit(loop(lambda i: i < limit, lambda i: i + 1)).trace(LINE)
+    cost, listing = traced.cost(), jaxpr_listing(traced.jaxpr, Places())
+    assert cost.exact and listing.exact
+    assert cost.total.flops == pytest.approx(10 * 1000, rel=3e-3)
+    assert listing.flops[listing.entry] == pytest.approx(10 * 1000, rel=3e-3)
+
+
+def test_a_loop_may_carry_its_number_alone():
+    lowered = jax.jit(lambda: lax.while_loop(lambda i: i < 10, lambda i: i + 1, 0)).lower()
+    for listing in (stablehlo_listing(lowered.as_text(), Places()),
+                    hlo_listing(lowered.as_text("hlo"), Places(), "HLO")):
+        assert listing.exact
