@@ -22,7 +22,7 @@ from pyjx.viewer.listing import (
     Places,
     split_name,
 )
-from pyjx.viewer.quantities import Arrays, bytes_of, hlo_arrays, tensors
+from pyjx.viewer.quantities import Arrays, Shape, bytes_of, hlo_arrays, tensors
 
 # Operations that a device does while it moves a byte, in the middle of those that are sold.
 BALANCES = {"cpu": 10.0, "cuda": 200.0, "rocm": 200.0, "tpu": 240.0}
@@ -221,15 +221,22 @@ def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -
         makes = listing.kind[row] == OPERATION and runs[row] and row not in listing.views and \
             row not in listing.unsized and listing.operation[row] not in free
         if makes:
-            bodies = [range(row, ends[row]), *[range(head, ends[head])
-                                               for head in listing.calls.get(row, ())]]
-            inner = {a for body in bodies for r in body[1:] for a in _arrays(listing.shape[r])
-                     } if listing.runs_bodies(row) else frozenset[Any]()
-            each = _arrays(listing.shape[row])
-            sizes[row] = float(max([bytes_of((a,)) for a in each if a not in inner], default=0)
-                               if inner or len(each) > 1 else listing.size[row])
+            sizes[row] = float(_largest_own(listing, row, ends))
         row = ends[row] if listing.is_fused(row) else row + 1  # there nothing is in memory
     return sizes
+
+
+def _largest_own(listing: Listing, row: int, ends: Sequence[int]) -> int:
+    """The bytes of the largest result of an operation that is not made by its bodies."""
+    results = _arrays(listing.shape[row])
+    inner = set[tuple[Shape, int]]()
+    if listing.runs_bodies(row):
+        for head in (row, *listing.calls.get(row, ())):
+            for types in listing.shape[head + 1:ends[head]]:
+                inner.update(_arrays(types))
+    if len(results) < 2 and not inner:
+        return listing.size[row]  # as the types of keys do not tell it
+    return max([bytes_of((a,)) for a in results if a not in inner], default=0)
 
 
 def _arrays(types: str) -> Arrays:
@@ -319,7 +326,7 @@ class Scopes:
     def _named(self, name: str) -> list[str]:
         parts = split_name(name)
         if "jit(" in parts[0]:  # what XLA inlines has the name of the call before its own
-            del parts[:-1 - parts[::-1].index(parts[0])]
+            parts = parts[max(i for i, part in enumerate(parts) if part == parts[0]):]
         found = [_ENCLOSED.sub("", part).rstrip(")") for part in parts[:-1] if "jit(" not in part]
         return [f for f in found if f and (f not in _PLUMBING if self._names is None
                                            else f in self._names)]

@@ -108,7 +108,8 @@ class CostTables {
     const whole = (inside.get(-1) ?? []).reduce((sum, node) => sum + amounts[node], 0);
     const rest = this.by === "time" ? this.form.share[0] - whole : 0;
     if (rest >= 0.001) {
-      const [, , , , row] = this.program.costs.time.lines.find((line) => !line[1]) ?? [, , , , 0];
+      const ofNone = this.program.costs.time.lines.find((line) => !line[1]);
+      const row = ofNone ? ofNone[ofNone.length - 1] : 0;
       items.push(`<li>${this.entry("<small>of no function</small>", rest, rest / most, row)}</li>`);
     }
     return `<section><h3>Functions and scopes</h3>${items.length ? `<ol>${items.join("")}</ol>`
