@@ -217,7 +217,7 @@ def _is_whole(x: Any) -> bool:
 
 
 def _has_axes(x: Any) -> bool:
-    return _rank(x) > 0 and type(x) is not tuple
+    return _rank(x) > 0 and type(x) not in (list, tuple)
 
 
 # What fits a parameter of this name: of operations, NumPy's functions and `checkify.check`. Here,

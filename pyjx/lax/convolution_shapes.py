@@ -7,6 +7,7 @@ from typing import Any
 
 from pyjx.core.integers import as_int, as_ints, max_dim
 from pyjx.core.records import Record
+from pyjx.core.value_texts import shortened_text
 
 Padding = tuple[tuple[int, int], ...]
 
@@ -91,7 +92,7 @@ def named_pads(name: str, in_shape: Sequence[int], window_shape: Sequence[int],
         return [(0, 0)] * len(in_shape)
     if kind not in ("SAME", "SAME_LOWER"):
         raise UnknownPadding(f"{name}: Unrecognized padding type: expected 'VALID', 'SAME', or "
-                             f"'SAME_LOWER', got {padding}.")
+                             f"'SAME_LOWER', got {shortened_text(padding, 80)}.")
     pads = []
     for n, window, stride in zip(sizes, windows, strides, strict=True):
         total = max_dim((-(-n // stride) - 1) * stride + window - n, 0)

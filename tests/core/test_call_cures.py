@@ -557,6 +557,12 @@ def test_numbers_and_axes_that_are_no_arrays_are_told_of_as_ever():
     assert "jnp.maximum" not in told(lambda: jnp.max(V, (0, 1)))
 
 
+@pytest.mark.parametrize("update", [[V[:2]], ["a"], [object()]])
+def test_a_list_is_exchanged_with_no_array(update):
+    said = told(lambda: lax.dynamic_update_index_in_dim(jnp.ones((3, 4)), update, 0, 0))
+    assert "That is the argument update" in said and "order of the arguments" not in said
+
+
 WRITING = {name: inspect.signature(function).parameters for name in dir(jnp)
            if inspect.isroutine(function := getattr(jnp, name)) and not name.startswith("_")}
 
