@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import unified_diff
 from typing import Any
 
-from emit_hlo.tables import PASSES
 from lowering.locations import Scope
 from pyjx import configuration
 from pyjx.core.avals import nbytes
@@ -259,9 +258,10 @@ _WIDEST = 300  # characters of such a line
 
 
 class Pass(Record):
-    """A rewrite: its name, and the program before and after it."""
+    """A rewrite: its name, what it does, and the program before and after it."""
 
     name: str
+    about: str
     before: ClosedJaxpr
     after: ClosedJaxpr
 
@@ -278,16 +278,22 @@ def passes(closed: ClosedJaxpr, platform: str = "cpu") -> Iterator[Pass]:
     """
     closed = jaxpr_of("passes", "closed", closed)
     mode = configuration.outline.value
-    steps: list[tuple[str, Callable[[ClosedJaxpr], ClosedJaxpr]]] = [
-        ("physicalize", physicalize), ("decompose", lambda c: decompose(c, platform)),
-        *([("one-cpu", lambda c: for_one_cpu(c)[0])] if platform == "cpu" else []), ("dce", dce)]
+    steps: list[tuple[str, str, Callable[[ClosedJaxpr], ClosedJaxpr]]] = [
+        ("physicalize", "key arrays become integer arrays", physicalize),
+        ("decompose", "what has no lowering rule becomes a program of what has one",
+         lambda c: decompose(c, platform))]
+    if platform == "cpu":
+        steps.append(("one-cpu", "what XLA's compiler for CPUs does not see by itself, for one of "
+                      "them", lambda c: for_one_cpu(c)[0]))
+    steps.append(("dce", "what nobody reads goes", dce))
     if is_ordered(closed.effects):
-        steps.append(("tokens", threaded))
+        steps.append(("tokens", "ordered effects get a token that goes from one to the next",
+                      threaded))
     elif mode == "on" or (mode == "auto" and platform == "cpu"):
-        steps.append(("outline", outline))
-    for name, step in steps:
+        steps.append(("outline", "repeated blocks become functions", outline))
+    for name, about, step in steps:
         after = step(closed)
-        yield Pass(name, closed, after)
+        yield Pass(name, about, closed, after)
         closed = after
 
 
@@ -310,7 +316,7 @@ def changes(steps: Iterable[Pass]) -> list[dict[str, Any]]:
         after = before if step.after is step.before else lines(step.after)
         # The first two lines name files.
         changed = [] if after is before else list(unified_diff(before, after, lineterm=""))[2:]
-        found.append({"name": step.name, "about": PASSES.get(step.name, ""),
+        found.append({"name": step.name, "about": step.about,
                       "before": sum(1 for _ in all_eqns(step.before)),
                       "after": sum(1 for _ in all_eqns(step.after)), "lines": changed[:_MOST],
                       "more": max(len(changed) - _MOST, 0)})

@@ -10,6 +10,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from emit_hlo import tables
 from pyjx import configuration, inspect
 from pyjx.viewer.document import program
 from pyjx.viewer.hlo import hlo_listing
@@ -512,6 +513,16 @@ def test_passes_show_what_they_changed():
     assert "sin" in removed and not any(line.startswith("+") for line in dead["lines"])
     # Variables keep their names, so that what did not change is the same text.
     assert any("custom_jvp_call" in line for line in found["decompose"]["lines"] if line[0] == "-")
+
+
+def test_passes_say_what_the_command_lists():
+    def said(x):
+        jax.debug.print("{}", x, ordered=True)
+        return x
+
+    found = {p.name: p.about for f in (jnp.sin, said) for p in inspect.passes(
+        jax.make_jaxpr(f)(1.0))}
+    assert found == tables.PASSES
 
 
 def stack(c, ws):
