@@ -4,6 +4,7 @@ and what operations read and write.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -94,29 +95,30 @@ def _steps(asked: str, distance: int, step: int) -> float | None:
 # -- bytes -----------------------------------------------------------------------------------------
 
 _TAKES = re.compile(r"(real_)?(dynamic_)?(slice|gather)|get")
-_PUTS = re.compile(r"dynamic_update_slice|swap|addupdate")
+_PUTS = re.compile(r"dynamic_update_slice|swap|addupdate|scatter.*")
 
 
 def touched(operation: str, operands: Sequence[float], results: float) -> tuple[list[float], float]:
     """The bytes that an operation reads of each operand, and those that it writes. What takes a
     part of its first operand reads that part, and what puts one there writes it in place: none of
-    the rest moves.
+    the rest moves. Some read the part before: to add to it, or to give it. All scatters do, as XLA
+    counts them: where an index is out of bounds they write what was there.
 
     >>> touched("dynamic-slice", [4000.0, 4.0], 40.0)
     ([40.0, 4.0], 40.0)
     >>> touched("dynamic_update_slice", [4000.0, 40.0, 4.0], 4000.0)
     ([0.0, 40.0, 4.0], 40.0)
+    >>> touched("addupdate", [4000.0, 40.0, 4.0], 0.0)
+    ([40.0, 40.0, 4.0], 40.0)
     """
     name, reads = plain(operation), list(operands)
-    if not reads:
-        pass
-    elif _TAKES.fullmatch(name):
+    if _TAKES.fullmatch(name) and reads:
         reads[0] = min(reads[0], results)
-    elif _PUTS.fullmatch(name):
-        results = min(reads[:2])
-        reads[0] = 0.0
-    elif name.startswith("scatter"):  # several buffers, indices, as many updates
-        count = len(reads) // 2
-        reads[:count] = [min(pair) for pair in zip(reads, reads[count + 1:], strict=False)]
-        results = sum(reads[:count])
+    elif _PUTS.fullmatch(name):  # scatters have several buffers, indices, as many updates
+        first = len(reads) // 2 + 1 if name.startswith("scatter") else 1
+        parts = [min(pair) for pair in zip(reads, reads[first:2 * first], strict=False)]
+        given = results if name == "swap" else 0.0
+        before = given if name in ("swap", "dynamic_update_slice") else math.inf
+        reads[:len(parts)] = [min(part, before) for part in parts]
+        results = sum(parts) + given
     return reads, results

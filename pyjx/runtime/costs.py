@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,8 @@ from pyjx.core.dtypes import issubdtype
 from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.forms import Carried, Known, touched, trips
 from pyjx.core.frames import user_line
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.passes.dce import used_variables
 from pyjx.core.records import Record
 from pyjx.engine.decompose import decomposition_of
 
@@ -138,6 +139,7 @@ class Counted:
 def counted(program: ClosedJaxpr | Jaxpr, line: str = "?") -> Counted:
     """What one run of a program does, where `line` is that of the operation around."""
     found, constants = Counted(), constants_of(program)
+    used = used_variables(program.jaxpr)
     for eqn in program.eqns:
         primitive, at = eqn.primitive, user_line(eqn.source_info.traceback) or line
         if holds_jaxprs(eqn) and (inner := program_of(primitive, eqn.params)) is not None:
@@ -145,7 +147,7 @@ def counted(program: ClosedJaxpr | Jaxpr, line: str = "?") -> Counted:
         elif primitive.holder.held is not None:
             _add_held(found, eqn, times_of(eqn, constants), at)
         else:
-            found.add(_operation(eqn, at))
+            found.add(_operation(eqn, at, used))
     return found
 
 
@@ -213,12 +215,12 @@ def unsized(eqn: JaxprEqn) -> Any:
                  if type(getattr(a, "size", 0)) is not int), None)
 
 
-def _operation(eqn: JaxprEqn, line: str = "?") -> Counted:
+def _operation(eqn: JaxprEqn, line: str = "?", used: Set[Atom] | None = None) -> Counted:
     found = unsized(eqn)
     if found is not None:
         raise TypeError(f"cost: the sizes of {found.str_short()} in {eqn.primitive.name} are "
                         "not known. Trace the function with numbers in their place.")
-    return arithmetic(eqn).as_one(eqn.primitive.name, line, moved(eqn))
+    return arithmetic(eqn).as_one(eqn.primitive.name, line, moved(eqn, used))
 
 
 # Their results are their operands.
@@ -226,12 +228,15 @@ FREE = frozenset(("name", "optimization_barrier", "preduced", "pvary", "reduced_
                   "stop_gradient", "vary_unreduced_cast"))
 
 
-def moved(eqn: JaxprEqn) -> float:
-    """The bytes that one run of an equation reads and writes by itself."""
-    if eqn.primitive.name in FREE:
+def moved(eqn: JaxprEqn, used: Set[Atom] | None = None) -> float:
+    """The bytes that one run of an equation reads and writes by itself. What was stored before is
+    read where that is used, or nobody knows what is."""
+    name = eqn.primitive.name
+    if name in FREE:
         return 0.0
-    reads, writes = touched(eqn.primitive.name, [float(nbytes(v.aval)) for v in eqn.invars],
-                            float(sum([nbytes(v.aval) for v in eqn.outvars])))
+    results = [v for v in eqn.outvars if name != "swap" or used is None or v in used]
+    reads, writes = touched(name, [float(nbytes(v.aval)) for v in eqn.invars],
+                            float(sum([nbytes(v.aval) for v in results])))
     return sum(reads) + writes
 
 

@@ -145,7 +145,7 @@ class _Writer(Printer):
         row = listing.add(
             _SPACE.sub(" ", self.eqn(eqn, 0, used)), depth, operation=kind,
             shape=" ".join([v.aval.str_short(short_dtypes=True) for v in eqn.outvars]),
-            name=scope.inside(eqn, label).name, traffic=moved(eqn),
+            name=scope.inside(eqn, label).name, traffic=moved(eqn, used),
             size=int(sum([nbytes(v.aval) for v in eqn.outvars])),
             place=self._places.of(info.traceback or scope.traceback),
             operands=list(dict.fromkeys(

@@ -424,6 +424,23 @@ def test_what_touches_a_part_of_a_buffer_moves_that_part(f, args, moved):
     assert cost.xla()["bytes"] == pytest.approx(moved, abs=4)
 
 
+@pytest.mark.parametrize(("f", "moved"), [
+    (lambda ref, u: ref.__setitem__(slice(0, 10), u), 2 * 40),
+    (lambda ref, u: jax.ref.addupdate(ref, slice(0, 10), u), 3 * 40),
+    (lambda ref, u: jax.ref.swap(ref, slice(0, 10), u), 4 * 40)])
+def test_what_stores_in_a_reference_reads_what_it_adds_to_or_gives(f, moved):
+    def stored(x, u):
+        ref = jax.new_ref(x)
+        out = f(ref, u)
+        return ref[...], out
+
+    traced = jax.jit(stored).trace(np.ones(1000, "f4"), np.ones(10, "f4"))
+    found = {c.name: c.bytes for c in traced.cost().by_operation}
+    assert found.get("swap", found.get("addupdate")) == moved
+    listing = jaxpr_listing(traced.jaxpr, Places())
+    assert listing.traffic[listing.operation.index("new_ref") + 1] == moved
+
+
 def test_what_is_its_operand_moves_nothing():
     traced = jax.jit(lambda x: jax.ad_checkpoint.checkpoint_name(
         lax.stop_gradient(x), "x") * 2).trace(ROWS)
