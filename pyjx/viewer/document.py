@@ -298,7 +298,7 @@ def _form(listing: Listing, links: tuple[list[int], list[int]], constants: froze
         "traffic": _whole(listing.traffic, listing.unsized),
         "unsized": bool(listing.unsized),
         "devices": listing.devices,
-        "together": listing.together,
+        "byOne": listing.by_one,
         "exact": listing.exact,
         "entry": listing.entry,
         "share": [round(x, 5) or 0 for x in spent.shares],

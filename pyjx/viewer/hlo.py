@@ -89,9 +89,8 @@ def hlo_listing(text: str, places: Places, title: str) -> Listing:
     head = text[:text.find("\n")]
     count = {name: int(number) for name, number in _DEVICES.findall(head)}
     replicas, partitions = (count.get(name, 1) for name in ("replica_count", "num_partitions"))
-    # XLA's passes make a program of one partition
-    writer.listing.devices, writer.listing.together = (
-        (replicas * partitions, 1) if "is_scheduled=true" in head else (replicas, partitions))
+    writer.listing.set_devices(  # XLA's passes make a program of one partition
+        replicas * partitions, "all" if replicas > 1 or "is_scheduled=true" in head else "")
     for c in roots:
         writer.function(c)
         if c.entry:

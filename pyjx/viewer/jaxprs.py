@@ -161,7 +161,7 @@ class _Writer(Printer):
             listing.unsized.add(row)
         if bodies:
             devices = eqn.primitive.holder.devices(eqn.params)
-            listing.devices = max(listing.devices, devices)
+            listing.set_devices(max(listing.devices, devices), "shard_map")
             if eqn.primitive.arithmetic is None:
                 times = times_of(eqn, self._constants)
                 listing.set_runs(row, None if times is None else times / devices)

@@ -151,16 +151,16 @@ class Listing:
       scopes: the names of the user's scopes, where they are known.
       unsized: rows of which sizes are no numbers, and those that hold or call them: what they cost
         is not known.
-      devices, together: of how many devices it shows what one does, and what all of them do,
-        where that is known.
+      devices: on how many of them the program runs, where that is known.
+      by_one: what is shown as one of these does it: `all`, what is in a `shard_map`, or nothing.
       entry: the row at which the program begins.
       exact: whether it is known how often each loop runs; else it counts once.
     """
 
-    __slots__ = ("alternatives", "bodies", "calls", "depth", "devices", "elements", "entry",
-                 "exact", "flops", "given_back", "in_place", "kind", "name", "operands",
+    __slots__ = ("alternatives", "bodies", "by_one", "calls", "depth", "devices", "elements",
+                 "entry", "exact", "flops", "given_back", "in_place", "kind", "name", "operands",
                  "operation", "picks", "place", "scopes", "shape", "size", "text", "title",
-                 "together", "traffic", "unsized", "views")
+                 "traffic", "unsized", "views")
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -186,7 +186,7 @@ class Listing:
         self.scopes: set[str] = set()
         self.unsized: set[int] = set()
         self.devices = 1
-        self.together = 1
+        self.by_one = ""
         self.entry = 0
         self.exact = True
 
@@ -256,6 +256,11 @@ class Listing:
 
         for head in self.heads:
             yield from visit(head)
+
+    def set_devices(self, devices: int, by_one: str) -> None:
+        """Note on how many devices the program runs, and what is shown as one does it."""
+        self.devices = devices
+        self.by_one = by_one if devices > 1 else ""
 
     def runs_bodies(self, row: int) -> bool:
         return row in self.bodies and self.bodies[row].how == RUN

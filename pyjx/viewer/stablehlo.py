@@ -121,8 +121,9 @@ class _Writer:
         text = line.strip()
         if text.startswith("module"):
             count = {name: int(number) for name, number in _DEVICES.findall(text)}
-            self.listing.devices = count.get("replicas", 1)
-            self.listing.together = count.get("partitions", 1)
+            replicas = count.get("replicas", 1)
+            self.listing.set_devices(replicas * count.get("partitions", 1),
+                                     "all" if replicas > 1 else "")
         if not text or text.startswith("module") or (text[0] == "}" and not self._open):
             return
         name, place = "", UNKNOWN
@@ -190,7 +191,7 @@ class _Writer:
         if opens or callee:
             listing.bodies.setdefault(row, ONCE if operation in _RUNNING else UNCOUNTED)
         if operation == "sdy.manual_computation":
-            listing.devices = max(listing.devices, listing.together)
+            listing.set_devices(listing.devices, "shard_map")
         if operation in _ALTERNATIVES:
             listing.alternatives.add(row)
         if operation in _VIEWS:

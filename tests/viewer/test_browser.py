@@ -72,10 +72,16 @@ def test_what_is_decomposed_has_relatives(browser, tmp_path):  # noqa: F811
 def test_figures_say_what_they_are_of(browser, tmp_path):  # noqa: F811
     text = jax.jit(lambda x: jax.lax.while_loop(lambda x: x[0] < 9, jnp.sin, x)).lower(
         jnp.ones(8)).as_text()
-    for count, told in (("1", ""), ("4", ", on all 4 devices together")):
-        path = tmp_path / f"{count}.html"
-        path.write_text(viewer.page("f", stablehlo=text.replace(
-            "num_partitions = 1", f"num_partitions = {count}")))
+    for partitions, replicas, manual, told in (
+            (1, 1, False, ""), (4, 1, False, ", on all 4 devices together"),
+            (1, 4, False, ", on one of 4 devices"),
+            (4, 1, True, ", of shard_map on one of 4 devices")):
+        path = tmp_path / "figures.html"
+        given = text.replace("num_partitions = 1", f"num_partitions = {partitions}").replace(
+            "num_replicas = 1", f"num_replicas = {replicas}")
+        if manual:
+            given = given.replace("stablehlo.sine", "sdy.manual_computation")
+        path.write_text(viewer.page("f", stablehlo=given))
         page = viewed(browser, path)
         assert page.locator("#figures dt").all_inner_texts() == [
             f"FLOPs counted here, loops of unknown length once{told}",

@@ -73,7 +73,7 @@ def test_of_what_runs_on_several_devices_one_counts():
     mesh = AbstractMesh((4,), ("i",), (AxisType.Auto,))
     shards = jax.shard_map(jnp.sin, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
     form = program(jaxpr=jax.make_jaxpr(shards)(jnp.ones(8)))["forms"][0]
-    assert (form["flops"][0], form["devices"]) == (2, 4)
+    assert (form["flops"][0], form["devices"], form["byOne"]) == (2, 4, "shard_map")
     assert program(jaxpr=jax.make_jaxpr(jnp.sin)(jnp.ones(8)))["forms"][0]["devices"] == 1
 
 
@@ -724,7 +724,7 @@ def test_text_as_mlir_prints_it():
     assert listing.size[row_of(listing, "stablehlo.reduce")] == 24
     assert ends[entry] == len(listing) and not listing.depth[entry]
     (form,) = program(stablehlo=PRINTED)["forms"]
-    assert (form["entry"], form["together"], form["devices"]) == (entry, 8, 1)
+    assert (form["entry"], form["devices"], form["byOne"]) == (entry, 8, "")
 
 
 def test_what_is_composed_counts_as_what_it_is_made_of():
@@ -735,9 +735,11 @@ def test_what_is_composed_counts_as_what_it_is_made_of():
 
 def test_hlo_says_of_how_many_devices_it_is():
     text = HLO.replace("HloModule m,", "HloModule m, num_partitions=8,")
-    assert program(hlo=text)["forms"][0]["devices"] == 8
-    before = program(hlo=text.replace(", is_scheduled=true", ""))["forms"][0]
-    assert (before["devices"], before["together"]) == (1, 8)
+    before = text.replace(", is_scheduled=true", "")
+    copies = before.replace("num_partitions", "replica_count")
+    for given, by_one in ((text, "all"), (before, ""), (copies, "all")):
+        (form,) = program(hlo=given)["forms"]
+        assert (form["devices"], form["byOne"]) == (8, by_one)
 
 
 def test_a_loop_in_the_generic_form_counts_once():

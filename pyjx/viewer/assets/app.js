@@ -85,10 +85,10 @@ class App {
 
   /** On how many devices what a form shows is done, where there are several. */
   whose(form) {
-    const many = Math.max(...this.program.forms.map((f) => Math.max(f.devices, f.together)));
+    const many = Math.max(...this.program.forms.map((f) => f.devices));
     if (many === 1) return "";
-    return form.devices === 1 ? `, on all ${many} devices together`
-      : `, ${form.title === "jaxpr" ? "of shard_map " : ""}on one of ${form.devices} devices`;
+    return !form.byOne ? `, on all ${many} devices together`
+      : `, ${form.byOne === "all" ? "" : `of ${form.byOne} `}on one of ${form.devices} devices`;
   }
 
   showSwitches() {

@@ -54,8 +54,8 @@ class Form {
     this.scope = Int32Array.from(data.scope);
     this.fused = new Set(data.fused);
     this.unsized = data.unsized;  // whether some sizes are not known
-    this.devices = data.devices;  // of how many it shows what one does
-    this.together = data.together;  // of how many it shows what all do
+    this.devices = data.devices;  // on how many it runs
+    this.byOne = data.byOne;  // what is shown as one of these does it: "all", "shard_map", or ""
     this.exact = data.exact;  // whether it is known how often loops run
     this.entry = data.entry;  // the row at which the program begins
     this.memory = data.memory;
