@@ -203,7 +203,7 @@ def _add_held(found: Counted, eqn: JaxprEqn, runs: float | None, line: str) -> N
     programs = holder.held(params).programs
     found.exact &= runs is not None and len(programs) == 1
     for condition in holder.conditions(params):
-        found.add(counted(condition, line))
+        found.add(counted(condition, line), 1 if runs is None else runs + 1)
     dearest = max([counted(p, line) for p in programs], key=lambda c: sum(c.amounts))
     dearest.devices *= holder.devices(params)
     found.add(dearest, 1 if runs is None else runs)

@@ -168,7 +168,8 @@ class _Writer:
             if i.opcode == "conditional":
                 listing.alternatives.add(row)
             if i.opcode == "while":
-                listing.set_runs(row, self._trips(i, around))
+                bodies = sorted(i.called, key=self._roots.__contains__)  # as in `Listing.below`
+                listing.set_runs(row, self._trips(i, around), [c == i.called[0] for c in bodies])
             listing.bodies.setdefault(row, _BODIES.get(i.opcode, UNCOUNTED))
         for name in i.called:
             if name in self._roots:

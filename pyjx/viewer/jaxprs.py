@@ -160,11 +160,15 @@ class _Writer(Printer):
         if unsized(eqn) is not None:
             listing.unsized.add(row)
         if bodies:
-            devices = eqn.primitive.holder.devices(eqn.params)
+            holder = eqn.primitive.holder
+            devices = holder.devices(eqn.params)
             listing.set_devices(max(listing.devices, devices), "shard_map")
             if eqn.primitive.arithmetic is None:
                 times = times_of(eqn, self._constants)
-                listing.set_runs(row, None if times is None else times / devices)
+                tests = [test.jaxpr for test in holder.conditions(eqn.params)] \
+                    if holder.loops else []
+                listing.set_runs(row, None if times is None else times / devices,
+                                 [jaxpr in tests for _, jaxpr in bodies])
             else:
                 listing.bodies[row] = _bodies(eqn, [jaxpr for _, jaxpr in bodies])
         if listing.bodies.get(row, UNCOUNTED) == UNCOUNTED and row not in listing.unsized:

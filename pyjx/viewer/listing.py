@@ -24,6 +24,10 @@ class Bodies(NamedTuple):
     how: int
     times: tuple[float, ...] = (1.0,)
 
+    def each(self, count: int) -> tuple[float, ...]:
+        """How often each of so many runs."""
+        return self.times * count if len(self.times) == 1 else self.times
+
 
 ONCE = Bodies(RUN)
 UNCOUNTED = Bodies(APPLIED, (0.0,))  # such as what compares elements for a sort
@@ -265,9 +269,10 @@ class Listing:
     def runs_bodies(self, row: int) -> bool:
         return row in self.bodies and self.bodies[row].how == RUN
 
-    def set_runs(self, row: int, times: float | None) -> None:
-        """Note how often the bodies of an operation run; once where that is not known."""
-        self.bodies[row] = Bodies(RUN, (1.0 if times is None else times,))
+    def set_runs(self, row: int, times: float | None, asks: Sequence[bool] = (False,)) -> None:
+        """Note how often the bodies of an operation run, and which of them ask whether there is
+        another run, the last time in vain; all run once where that is not known."""
+        self.bodies[row] = ONCE if times is None else Bodies(RUN, tuple([times + a for a in asks]))
         self.exact &= times is not None
 
     def is_fused(self, row: int) -> bool:
@@ -296,14 +301,15 @@ class Listing:
 
     def _add(self, row: int, bodies: Sequence[Sequence[int]]) -> None:
         """Add to a row what is below it."""
-        how, times = self.bodies.get(row, ONCE)
+        how = self.bodies.get(row, ONCE).how
         costs = [(sum([self.flops[r] for r in body]), sum([self.traffic[r] for r in body]))
                  for body in bodies]
         if row in self.alternatives:
             costs = [max(costs, default=(0.0, 0.0))]
         if not costs and how == APPLIED:  # by the name of its operation
             costs = [(1.0, 0.0)]
-        weighed = list(zip(times * len(costs) if len(times) == 1 else times, costs, strict=False))
+        times = self.bodies.get(row, ONCE).each(len(costs))
+        weighed = list(zip(times, costs, strict=False))
         self.flops[row] += sum([n * flops for n, (flops, _) in weighed])
         if how == RUN and weighed:  # they move what the operation does
             self.traffic[row] = sum([n * traffic for n, (_, traffic) in weighed])

@@ -120,8 +120,9 @@ def _add_up(listing: Listing, ends: Sequence[int], each: list[float]) -> list[fl
         if listing.kind[row] in (HEAD, NOTE):
             each[row] = sum(bodies)
         elif listing.runs_bodies(row) and any(bodies):
-            each[row] = listing.bodies[row].times[0] * (
-                max(bodies) if row in listing.alternatives else sum(bodies))
+            times = listing.bodies[row].each(len(bodies))
+            shares = [n * body for n, body in zip(times, bodies, strict=False)]
+            each[row] = max(shares) if row in listing.alternatives else sum(shares)
     return each
 
 
@@ -131,14 +132,16 @@ def _runs(listing: Listing, ends: Sequence[int], each: Sequence[float]) -> list[
     runs[listing.entry] = 1.0
     for head in _callers_first(listing, ends):
         for row in range(head, ends[head]):
-            how, times = listing.bodies.get(row, ONCE)
+            how = listing.bodies.get(row, ONCE).how
             bodies = [] if how == APPLIED else listing.below(row, ends)
             if how == FUSED:  # functions are not of this row alone
                 bodies = [body for body in bodies if listing.kind[body[0]] != HEAD]
             if row in listing.alternatives:
                 bodies = [max(bodies, key=lambda body: sum([each[r] for r in body]), default=[])]
-            for inner in [r for body in bodies for r in body]:
-                runs[inner] += runs[row] * times[0]
+            times = listing.bodies.get(row, ONCE).each(len(bodies))
+            for n, body in zip(times, bodies, strict=False):
+                for inner in body:
+                    runs[inner] += runs[row] * n
     return runs
 
 
@@ -296,9 +299,11 @@ class Scopes:
                 around[head] = {(): 1.0}
             of_rows[head:ends[head]] = [around[head]] * (ends[head] - head)
             for row in range(head, ends[head]):
-                for called in listing.calls.get(row, ()):
+                calls = listing.calls.get(row, ())
+                each = listing.bodies.get(row, ONCE).each(len(calls))  # bodies come before calls
+                for called, n in zip(calls[::-1], each[::-1], strict=False):
                     inner, path = around.setdefault(called, {}), self._named(listing.name[row])
-                    times = listing.bodies.get(row, ONCE).times[0] * runs[row]
+                    times = n * runs[row]
                     for outer, part in around[head].items():
                         inside = (*outer, *path)
                         inner[inside] = inner.get(inside, 0.0) + part * times / (runs[called] or 1)

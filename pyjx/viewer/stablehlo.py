@@ -206,7 +206,7 @@ class _Writer:
         else:
             self.listing.set_runs(row, trips(
                 self._tests[row], [*zip(self._starts[row], given, strict=False)],
-                self._known, self._known))
+                self._known, self._known), (True, False))
 
     def _known(self, value: str, deep: bool = True) -> Known:
         """What is known of a value, for how often the loop runs that is open."""

@@ -11,6 +11,7 @@ from pyjx import lax
 from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import Places
+from pyjx.viewer.ranking import costs
 from pyjx.viewer.stablehlo import stablehlo_listing
 
 LINE = jax.ShapeDtypeStruct((1000,), np.float32)
@@ -32,13 +33,11 @@ def test_all_forms_know_the_same_loops(f):
     traced = jax.jit(f).trace(LINE)
     lowered = traced.lower()
     cost = traced.cost()
-    assert cost.exact
-    assert cost.total.flops == pytest.approx(10 * 1000, rel=3e-3)
+    assert cost.exact and cost.total.flops == 10 * (1000 + 1) + 11  # the last test fails
     for listing in (jaxpr_listing(traced.jaxpr, Places()),
                     stablehlo_listing(lowered.as_text(), Places()),
                     hlo_listing(lowered.as_text("hlo"), Places(), "HLO")):
-        assert listing.exact
-        assert listing.flops[listing.entry] == pytest.approx(10 * 1000, rel=3e-3)
+        assert listing.exact and listing.flops[listing.entry] == cost.total.flops
 
 
 def test_a_limit_may_be_a_constant_of_the_program():
@@ -46,8 +45,7 @@ def test_a_limit_may_be_a_constant_of_the_program():
     traced = jax.jit(loop(lambda i: i < limit, lambda i: i + 1)).trace(LINE)
     cost, listing = traced.cost(), jaxpr_listing(traced.jaxpr, Places())
     assert cost.exact and listing.exact
-    assert cost.total.flops == pytest.approx(10 * 1000, rel=3e-3)
-    assert listing.flops[listing.entry] == pytest.approx(10 * 1000, rel=3e-3)
+    assert cost.total.flops == listing.flops[listing.entry] == 10 * (1000 + 1) + 11
 
 
 def test_a_loop_may_carry_its_number_alone():
@@ -55,3 +53,23 @@ def test_a_loop_may_carry_its_number_alone():
     for listing in (stablehlo_listing(lowered.as_text(), Places()),
                     hlo_listing(lowered.as_text("hlo"), Places(), "HLO")):
         assert listing.exact
+
+
+def test_pages_run_the_test_of_a_loop_once_more():
+    def f(x):
+        for _ in range(2):
+            x = lax.while_loop(lambda s: s[0] < 10, lambda s: (s[0] + 1, jnp.tanh(s[1])),
+                               (0, x))[1]
+        return x
+
+    lowered = jax.jit(f).lower(LINE)
+    for listing, test, body in (
+            (jaxpr_listing(jax.make_jaxpr(f)(LINE), Places()), "lt", "tanh"),
+            (stablehlo_listing(lowered.as_text(), Places()), "stablehlo.compare",
+             "stablehlo.tanh"),
+            (hlo_listing(lowered.as_text("hlo"), Places(), "HLO"), "compare", "tanh")):
+        runs = dict.fromkeys((test, body), 0.0)
+        for row, operation in enumerate(listing.operation):
+            if operation in runs:
+                runs[operation] += costs(listing).runs[row]
+        assert runs == {test: 22, body: 20}
