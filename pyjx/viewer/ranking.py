@@ -239,7 +239,8 @@ def _largest_own(listing: Listing, row: int, ends: Sequence[int]) -> int:
                 inner.update(_arrays(types))
     if len(results) < 2 and not inner:
         return listing.size[row]  # as the types of keys do not tell it
-    return max([bytes_of((a,)) for a in results if a not in inner], default=0)
+    largest = max([bytes_of((a,)) for a in results if a not in inner], default=0)
+    return min(largest, listing.size[row])  # beside what starts a move are its operands
 
 
 def _arrays(types: str) -> Arrays:

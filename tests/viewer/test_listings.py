@@ -19,6 +19,7 @@ from pyjx.viewer.hlo import FREE, hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import HEAD, UNKNOWN, Listing, Places
 from pyjx.viewer.quantities import memory
+from pyjx.viewer.ranking import arrays
 from pyjx.viewer.stablehlo import stablehlo_listing
 
 
@@ -547,6 +548,7 @@ slice={[0:200], [0:512]}
         "slice-done": (part, 0), "copy-done": (part, 0), "all-gather-done": (2 * part, 0),
         "all-reduce-done": (part, 0)}
     assert memory(listing, FREE).peak == 4 * 784 * 512 + 3 * part  # d beside h
+    assert max(arrays(listing, [1.0] * len(listing), FREE)) == 2 * part
 
 
 def stacked(c, ws):
