@@ -224,7 +224,7 @@ def _operation(eqn: JaxprEqn, line: str = "?", used: Set[Atom] | None = None) ->
 
 
 # Their results are their operands.
-FREE = frozenset(("name", "optimization_barrier", "preduced", "pvary", "reduced_vary_cast",
+FREE = frozenset(("copy", "name", "optimization_barrier", "preduced", "pvary", "reduced_vary_cast",
                   "stop_gradient", "vary_unreduced_cast"))
 
 
