@@ -193,7 +193,10 @@ def _known(v: Any, inside: Mapping[Var, Any], eqns: Sequence[JaxprEqn] = (), dee
     value = v.val if isinstance(v, Literal) else inside.get(v)
     if value is None or isinstance(value, Carried):
         return value
-    return int(value) if issubdtype(v.aval.dtype, np.integer) and not v.aval.shape else None
+    try:
+        return int(value) if issubdtype(v.aval.dtype, np.integer) and not v.aval.shape else None
+    except (TypeError, RuntimeError):  # constants may be traced, deleted, or of other processes
+        return None
 
 
 def _add_held(found: Counted, eqn: JaxprEqn, runs: float | None, line: str) -> None:

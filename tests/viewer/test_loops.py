@@ -8,6 +8,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
+from pyjx.runtime.costs import Costs
 from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import Places
@@ -73,3 +74,17 @@ def test_pages_run_the_test_of_a_loop_once_more():
             if operation in runs:
                 runs[operation] += costs(listing).runs[row]
         assert runs == {test: 22, body: 20}
+
+
+def test_a_limit_that_is_traced_or_deleted_is_not_known():
+    def counts(limit):
+        f = loop(lambda i: i < limit, lambda i: i + 1)
+        closed = jax.make_jaxpr(f)(LINE)
+        if limit is deleted:
+            limit.delete()
+        assert not jaxpr_listing(closed, Places()).exact and not Costs(closed, dict).exact
+        return limit
+
+    deleted = jnp.array(10)
+    counts(deleted)
+    jax.jit(counts)(10)
