@@ -40,8 +40,8 @@ device_put_p: Primitive = register(Primitive(
 
 # Not cached: along Explicit axes a value lies as it does.
 sharding_constraint_p: Primitive = register(Primitive(
-    "sharding_constraint", moves=True, shape_rule=lambda x, **params: x, linear=TOGETHER,
-    cached=False))
+    "sharding_constraint", arithmetic=lambda eqn: (0.0, 0.0), shape_rule=lambda x, **params: x,
+    linear=TOGETHER, cached=False))
 
 _SPACES = {kind: space for space, kind in MEMORY_KINDS.items()}
 
@@ -126,7 +126,7 @@ def _shape_rule(x: Any, *, dst_sharding: Any, concrete_mesh: Mesh | AbstractMesh
 # `dst_sharding` is over an abstract mesh; `concrete_mesh` has its devices, where they were given.
 reshard_p: Primitive = register(Primitive(
     "reshard",
-    moves=True,
+    arithmetic=lambda eqn: (0.0, 0.0),
     shape_rule=_shape_rule,
     cached=False,
     transpose=_transpose,
