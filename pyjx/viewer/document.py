@@ -213,8 +213,7 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
              for listing, of_form in zip(listings, spent, strict=True)]
     rankings = tables(listings[-1], spent[-1], places, scopes, constants[-1])
     # Repeated layers are one function to XLA, with the names of one of them.
-    rankings["time"]["parts"] = scopes.sums(
-        listings[0], spent[0].runs, spent[0].own, False)
+    rankings["time"]["parts"] = scopes.sums(listings[0], spent[0].runs, spent[0].own, False)
     return {
         "forms": [_form(*of_form, strings) for of_form in zip(
             listings, linked, constants, nodes, spent, strict=True)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from pyjx.core.forms import Carried, Known, touched, trips
@@ -250,9 +250,9 @@ class _Writer:
 
 def _known(c: Computation, name: str, deep: bool = True) -> Known:
     """What is known of a value of a loop."""
-    x = next((x for x in c.body if x.name == name), None)
-    if x is None or x.opcode in ("copy", "bitcast"):
-        return _known(c, x.operands[0], deep) if x and x.operands else None
+    x = next(reversed(_chain(c, name, ("copy", "bitcast"))), None)
+    if x is None:
+        return None
     if x.opcode == "constant":
         number = _INTEGER.search(x.text)
         return int(number[1]) if number else None
@@ -285,13 +285,19 @@ def _results(c: Computation) -> Sequence[str]:
 
 def _in_place(c: Computation, name: str) -> list[Instruction]:
     """A parameter, and what puts parts into it to make a value; none if that is made otherwise."""
-    inner = {x.name: x for x in c.body}
-    x, found = inner.get(name), list[Instruction]()
-    while x is not None and x.opcode in ("bitcast", *_PUTS) and x.operands:
-        if x.opcode != "bitcast":
-            found.append(x)
-        x = inner.get(x.operands[0])
-    return [x, *found] if found and x is not None and x.opcode == "parameter" else []
+    chain = _chain(c, name, ("bitcast", *_PUTS))
+    puts = [x for x in chain if x.opcode in _PUTS]
+    return [chain[-1], *puts] if puts and chain[-1].opcode == "parameter" else []
+
+
+def _chain(c: Computation, name: str, opcodes: Collection[str]) -> list[Instruction]:
+    """What makes a value, and what makes its first operand, as long as that is by such opcodes.
+    Each stands once, though in a damaged text they may read each other."""
+    inner, found = {x.name: x for x in c.body}, list[Instruction]()
+    while name in inner:
+        found.append(x := inner.pop(name))
+        name = x.operands[0] if x.opcode in opcodes and x.operands else ""
+    return found
 
 
 def computations(text: str, places: Places) -> dict[str, Computation]:

@@ -308,8 +308,7 @@ class Listing:
             costs = [max(costs, default=(0.0, 0.0))]
         if not costs and how == APPLIED:  # by the name of its operation
             costs = [(1.0, 0.0)]
-        times = self.bodies.get(row, ONCE).each(len(costs))
-        weighed = list(zip(times, costs, strict=False))
+        weighed = list(zip(self.bodies.get(row, ONCE).each(len(costs)), costs, strict=False))
         self.flops[row] += sum([n * flops for n, (flops, _) in weighed])
         if how == RUN and weighed:  # they move what the operation does
             self.traffic[row] = sum([n * traffic for n, (_, traffic) in weighed])

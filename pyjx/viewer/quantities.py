@@ -109,7 +109,7 @@ def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Se
         name, out = "dot", float(math.prod(results[0]))  # behind it is space to work in
     if name in ("dot", "dot_general") and operands:
         found = _CONTRACTING.search(text)
-        if found is None and out:  # `stablehlo.dot`: along the last axis of the first, if any
+        if found is None and out:  # `stablehlo.dot`: (m k)(k n) / (m n) = k squared
             return 2 * out * math.sqrt(math.prod(map(math.prod, operands[:2])) / out)
         dims = map(int, re.findall(r"\d+", "".join(filter(None, found.groups())))) if found else ()
         return 2 * out * math.prod([operands[0][d] for d in dims if d < len(operands[0])])

@@ -563,14 +563,14 @@ def test_a_list_is_exchanged_with_no_array(update):
     assert "That is the argument update" in said and "order of the arguments" not in said
 
 
-WRITING = {name: inspect.signature(function).parameters for name in dir(jnp)
+PARAMETERS = {name: inspect.signature(function).parameters for name in dir(jnp)
            if inspect.isroutine(function := getattr(jnp, name)) and not name.startswith("_")}
 
 
-@pytest.mark.parametrize("name", [name for name, given in WRITING.items() if "out" in given])
+@pytest.mark.parametrize("name", [name for name, given in PARAMETERS.items() if "out" in given])
 @pytest.mark.parametrize("x", [2, jnp.ones(2, int), V])
 def test_an_array_to_write_to_is_refused_whatever_came_before(name, x):
-    required = [p for p in WRITING[name].values() if p.default is p.empty]
+    required = [p for p in PARAMETERS[name].values() if p.default is p.empty]
     for first in (x, V):  # as the order of the arguments is told after a number
         said = told(lambda first=first: getattr(jnp, name)(first, *[x] * (len(required) - 1),
                                                            out=V))
