@@ -27,7 +27,7 @@ from pyjx.lax.ragged import ragged_dot_general_p
 from pyjx.lazy import directory
 from pyjx.parallel.mapping import shard_map
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
-from pyjx.runtime.costs import cost_of
+from pyjx.runtime.costs import cost_of, times_of
 from pyjx.transforms.vjp import vjp as vjp_of
 from pyjx.tree_util import tree_map
 
@@ -166,9 +166,10 @@ def _of_equation(eqn: JaxprEqn, mesh: Mesh | AbstractMesh | None, pins: tuple[bo
             [_of_program(p.jaxpr, eqn.params.get("mesh", mesh), pins) for p in held]
             for held in (programs, asked)]
         dearest = max(of_held, key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
-        times = holder.times(eqn.params)  # of a `while`, once
-        return sum(of_asked, dearest.times(
-            1 if times is None else times // holder.devices(eqn.params)))  # on one device
+        times = times_of(eqn, {})  # on all devices
+        runs = None if times is None else int(times) // holder.devices(eqn.params)
+        return sum([r.times(1 if runs is None else runs + 1) for r in of_asked],
+                   dearest.times(1 if runs is None else runs))
     if eqn.primitive in _LINKS:
         return _of_collective(eqn, mesh)
     return _of_operation(eqn, pins)

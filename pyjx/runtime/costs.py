@@ -93,7 +93,7 @@ class Costs:
         if self.devices > 1:
             lines.append(f"what all {self.devices} devices do, together")
         if not self.exact:
-            lines.append("while loops count once, branches as the dearest one")
+            lines.append("loops that nobody can count run once, branches as the dearest one")
         if self.unknown:
             lines.append(f"not estimated: {', '.join(self.unknown)}")
         return "\n".join(lines)
