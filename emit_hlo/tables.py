@@ -74,6 +74,7 @@ CHIPS = {
 }
 
 PASSES = {
+    "constrain": "types that say where values lie become constraints",
     "physicalize": "key arrays become integer arrays",
     "decompose": "what has no lowering rule becomes a program of what has one",
     "one-cpu": "what XLA's compiler for CPUs does not see by itself, for one of them",

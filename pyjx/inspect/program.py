@@ -29,6 +29,7 @@ from pyjx.runtime import compile as compiler
 from pyjx.runtime.costs import Cost, Costs, cost_of, unsized
 from pyjx.runtime.jit import jit, spec_of
 from pyjx.runtime.memory import Memory, memory_of
+from pyjx.runtime.placement import Placement
 from pyjx.runtime.stages import Compiled, Lowered, Traced
 from pyjx.tree_util import tree_leaves
 from pyjx.version import PYJX_VERSION
@@ -176,6 +177,11 @@ class Program:
         """The traced program."""
         raise UnsupportedError(f"{self.name} was read from a file, which has no jaxpr; it begins "
                                "with stablehlo")
+
+    @property
+    def placement(self) -> Placement | None:
+        """The devices that it is lowered for; None where it was read from a file."""
+        return None
 
     def stablehlo(self, *, names: str = "ssa", locs: str = "none") -> str:
         """The program that XLA is given, as text.
@@ -419,7 +425,8 @@ def _page(program: Program) -> str:
         stablehlo=program.stablehlo(locs="stack"), hlo=program.hlo_opt if static else None,
         cost=_xla_figures(program) if static else None,
         measured=program.measured, balance=ranking.BALANCES[program.platform.name],
-        passes=jaxprs.passes(program.jaxpr, program.platform.name) if traced else (),
+        passes=() if not traced else jaxprs.passes(
+            program.jaxpr, program.platform.name, program.placement),
         memory=expected))
 
 
@@ -509,7 +516,11 @@ class TracedProgram(Program):
     def n_devices(self) -> int:
         if self.mesh is not None:
             return self.mesh.size  # type: ignore[no-any-return]
-        return self.lowered._placement.n_devices  # of the program, which may bring a mesh
+        return self.placement.n_devices  # of the program, which may bring a mesh
+
+    @property
+    def placement(self) -> Placement:
+        return self.lowered._placement
 
     @cached_property
     def lowered(self) -> Lowered:
@@ -532,7 +543,7 @@ class TracedProgram(Program):
         return self._stage({**self._compiler_options, **self._instead})
 
     def _stage(self, options: Mapping[str, Any]) -> Compiled:
-        own = self.lowered._placement
+        own = self.placement
         is_there = own.mesh is not None and own.devices and own.platform == self.platform.name
         devices = None if self.mesh is not None or is_there else (
             self.platform.with_devices(self.n_devices).devices)

@@ -80,39 +80,58 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     return program
 
 
+# Is told the name of each pass, what it does, and the program after it.
+Told = Callable[[str, str, ClosedJaxpr], object]
+
+
+def _unheard(name: str, about: str, after: ClosedJaxpr) -> None:
+    pass
+
+
 def in_own_operations(closed: ClosedJaxpr, placement: Placement | None, platform: str,
-                      alone: bool) -> ClosedJaxpr:
+                      alone: bool, told: Told = _unheard) -> ClosedJaxpr:
     """The program in operations that the platform has rules for; `alone`: for one device."""
     if placement is not None and placement.mesh is not None:
         closed = with_open_results(types_as_constraints(closed), closed.out_avals,
                                    placement.out_shardings)
+        told("constrain", "types that say where values lie become constraints", closed)
     if not configuration.allow_f16_reductions.value:
         check_reductions(closed.jaxpr)
-    physical = physicalize(metadata_as_programs(closed))
+    closed = physicalize(metadata_as_programs(closed))
+    told("physicalize", "key arrays become integer arrays", closed)
     # XLA's partitioner knows how to cut a product, and what is exported is for all machines.
     with configuration.small_kernels(platform == "cpu" and alone
                                      and configuration.small_kernels.value
-                                     and are_few_by_elements(physical)):
-        return decompose(physical, platform)
+                                     and are_few_by_elements(closed)):
+        closed = decompose(closed, platform)
+    told("decompose", "what has no lowering rule becomes a program of what has one", closed)
+    return closed
 
 
-def as_lowered(decomposed: ClosedJaxpr, platform: str, alone: bool, outline: bool
-               ) -> tuple[ClosedJaxpr, bool]:
+def as_lowered(decomposed: ClosedJaxpr, platform: str, alone: bool, outline: bool,
+               told: Told = _unheard) -> tuple[ClosedJaxpr, bool]:
     """The program as it is lowered, `outline`d or not, and whether its barriers count in loops."""
     mode, keeps_barriers = configuration.outline.value, False
     if alone and platform == "cpu":
         decomposed, keeps_barriers = for_one_cpu(decomposed)
+        told("one-cpu", "what XLA's compiler for CPUs does not see by itself, for one of them",
+             decomposed)
     return prepare(decomposed, outline=outline and (mode == "on" or (
-        mode == "auto" and platform == "cpu" and is_long(decomposed)))), keeps_barriers
+        mode == "auto" and platform == "cpu" and is_long(decomposed))), told=told), keeps_barriers
 
 
-def prepare(closed: ClosedJaxpr, *, outline: bool) -> ClosedJaxpr:
+def prepare(closed: ClosedJaxpr, *, outline: bool, told: Told = _unheard) -> ClosedJaxpr:
     """The program as it is lowered: without dead code and, with `outline`, with each repeated
     block as one function. With ordered effects it takes and gives a token first."""
-    live = dce(closed)
-    if is_ordered(live.effects):
-        return threaded(live)
-    return with_functions(live) if outline else live
+    closed = dce(closed)
+    told("dce", "what nobody reads goes", closed)
+    if is_ordered(closed.effects):
+        closed = threaded(closed)
+        told("tokens", "ordered effects get a token that goes from one to the next", closed)
+    elif outline:
+        closed = with_functions(closed)
+        told("outline", "repeated blocks become functions", closed)
+    return closed
 
 
 def in_known_operations(closed: ClosedJaxpr, platform: str) -> ClosedJaxpr:

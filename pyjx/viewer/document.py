@@ -394,5 +394,5 @@ def show(fun: Callable[..., Any], *args: Any, optimised: bool = True, height: in
     platform = lowered._platform
     return View(page(traced.fun_name, jaxpr=traced.jaxpr, hlo=optimised_hlo,
                      stablehlo=lowered.as_text(debug_info=True), balance=BALANCES[platform],
-                     passes=passes(traced.jaxpr, platform),
+                     passes=passes(traced.jaxpr, platform, lowered._placement),
                      memory=traced.memory() if lowered._program.fit else None), height)

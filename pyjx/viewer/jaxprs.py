@@ -5,28 +5,22 @@ its way to a platform, with what each changed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import unified_diff
 from typing import Any
 
 from lowering.locations import Scope
-from pyjx import configuration
 from pyjx.core.avals import nbytes
-from pyjx.core.effects import is_ordered
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import frame_at, user_code
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.name_stack import Scope as NamedScope
-from pyjx.core.passes.dce import dce
-from pyjx.core.passes.outline import outline
-from pyjx.core.passes.tokens import threaded
 from pyjx.core.printer import JaxprPpContext, Printer
 from pyjx.core.records import Record
 from pyjx.core.value_texts import shortened
-from pyjx.engine.decompose import decompose
-from pyjx.engine.one_cpu import for_one_cpu
-from pyjx.engine.physical import physicalize
 from pyjx.runtime.costs import FREE, arithmetic, constants_of, moved, times_of, unsized
+from pyjx.runtime.lower import as_lowered, in_own_operations
+from pyjx.runtime.placement import Placement
 from pyjx.viewer.listing import (
     APPLIED,
     CLOSING,
@@ -270,35 +264,25 @@ class Pass(Record):
     after: ClosedJaxpr
 
 
-def passes(closed: ClosedJaxpr, platform: str = "cpu") -> Iterator[Pass]:
-    """Each rewrite of a program on its way to a platform.
+def passes(closed: ClosedJaxpr, platform: str = "cpu", placement: Placement | None = None
+           ) -> list[Pass]:
+    """Each rewrite of a program on its way to a platform: to one device of it, or a placement.
 
     >>> import pyjx as jax
     >>> from pyjx import inspect
     >>> closed = jax.make_jaxpr(lambda x: (jax.numpy.sin(x), x + 1)[1])(1.0)
     >>> [(p.name, len(p.before.eqns), len(p.after.eqns)) for p in inspect.passes(closed)]
-    [('physicalize', 2, 2), ('decompose', 2, 2), ('one-cpu', 2, 2), ('dce', 2, 1),
-     ('outline', 1, 1)]
+    [('physicalize', 2, 2), ('decompose', 2, 2), ('one-cpu', 2, 2), ('dce', 2, 1)]
     """
-    closed = jaxpr_of("passes", "closed", closed)
-    mode = configuration.outline.value
-    steps: list[tuple[str, str, Callable[[ClosedJaxpr], ClosedJaxpr]]] = [
-        ("physicalize", "key arrays become integer arrays", physicalize),
-        ("decompose", "what has no lowering rule becomes a program of what has one",
-         lambda c: decompose(c, platform))]
-    if platform == "cpu":
-        steps.append(("one-cpu", "what XLA's compiler for CPUs does not see by itself, for one of "
-                      "them", lambda c: for_one_cpu(c)[0]))
-    steps.append(("dce", "what nobody reads goes", dce))
-    if is_ordered(closed.effects):
-        steps.append(("tokens", "ordered effects get a token that goes from one to the next",
-                      threaded))
-    elif mode == "on" or (mode == "auto" and platform == "cpu"):
-        steps.append(("outline", "repeated blocks become functions", outline))
-    for name, about, step in steps:
-        after = step(closed)
-        yield Pass(name, about, closed, after)
-        closed = after
+    steps = [Pass("", "", closed, jaxpr_of("passes", "closed", closed))]
+
+    def told(name: str, about: str, after: ClosedJaxpr) -> None:
+        steps.append(Pass(name, about, steps[-1].after, after))
+
+    alone = placement is None or len(placement.devices) < 2
+    as_lowered(in_own_operations(steps[0].after, placement, platform, alone, told),
+               platform, alone, True, told)
+    return steps[1:]
 
 
 def changes(steps: Iterable[Pass]) -> list[dict[str, Any]]:

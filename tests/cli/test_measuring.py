@@ -162,4 +162,4 @@ def test_what_loops_are_to_a_cpu() -> None:
     assert str(large) in text and "kernels each time" in text
     assert len(inspect.data(program)["cost"]["loops"]) >= 3
     names = [p.name for p in inspect.passes(program.jaxpr)]
-    assert names == ["physicalize", "decompose", "one-cpu", "dce", "outline"]
+    assert names == ["physicalize", "decompose", "one-cpu", "dce"]  # too short for blocks

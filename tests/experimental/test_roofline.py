@@ -37,7 +37,8 @@ def test_loops_and_branches():
         assert found.unfused_flops == length * 128
     cost = rl.roofline(lambda x: jax.lax.cond(x[0, 0] > 0, lambda: x, lambda: jnp.sin(x) * 2))(X)[1]
     assert cost.unfused_flops == 2 * 128 + 1
-    once = rl.roofline(lambda x: jax.lax.while_loop(lambda x: x[0, 0] < 9, lambda x: x * 2, x))(X)[1]
+    once = rl.roofline(lambda x: jax.lax.while_loop(
+        lambda x: x[0, 0] < 9, lambda x: x * 2, x))(X)[1]
     assert once.unfused_flops == 128 + 1
     for times in (3, 0):  # and the counter's: a comparison more, an addition
         cost = rl.roofline(lambda x, n=times: jax.lax.while_loop(

@@ -520,9 +520,27 @@ def test_passes_say_what_the_command_lists():
         jax.debug.print("{}", x, ordered=True)
         return x
 
-    found = {p.name: p.about for f in (jnp.sin, said) for p in inspect.passes(
-        jax.make_jaxpr(f)(1.0))}
+    over = jax.jit(jnp.sin).trace(jax.device_put(jnp.ones(2), jax.NamedSharding(
+        jax.make_mesh((1,), ("x",)), jax.P("x")))).lower()
+    with configuration.outline("on"):
+        found = {p.name: p.about for steps in [
+            inspect.passes(over._closed, "cpu", over._placement),
+            inspect.passes(jax.make_jaxpr(said)(1.0))] for p in steps}
     assert found == tables.PASSES
+
+
+def test_passes_are_those_of_the_program_that_is_lowered():
+    def layers(x, length):
+        for _ in range(length):
+            x = jnp.tanh(x @ x) + jnp.sin(x)
+        return x
+
+    for length in (4, 300):  # blocks become functions in long programs alone
+        lowered = jax.jit(layers, static_argnums=1).lower(jnp.ones((3, 3)), length)
+        last = inspect.passes(lowered._closed)[-1].after
+        functions = lowered.as_text().count("func.func private")
+        assert (functions > 0) == (length == 300)
+        assert (len(last.eqns) < length) == (functions > 0)
 
 
 def stack(c, ws):
