@@ -118,14 +118,13 @@ def counted_jaxpr(jaxpr: Jaxpr) -> Counter[str]:
 
 _MLIR_OPERATION = re.compile(r"^\s*(?:%[^=]*= )?\"?((?:stablehlo|chlo|func|sdy|mhlo|shape)\.\w+)",
                              re.MULTILINE)
-_HLO_OPERATION = re.compile(
-    r"^\s*(?:ROOT )?%?[\w.-]+ = (?:\([^=]*?\)|\S+) ([a-z][a-z0-9-]*)\(", re.MULTILINE)
 
 
 def counted_text(text: str) -> Counter[str]:
     """How many operations of each kind there are in StableHLO or HLO."""
-    pattern = _HLO_OPERATION if text.lstrip().startswith("HloModule") else _MLIR_OPERATION
-    return Counter([name for name in pattern.findall(text) if name != "func.func"])
+    if text.lstrip().startswith("HloModule"):
+        return Counter([i.opcode for c in computations(text, Places()).values() for i in c.body])
+    return Counter([name for name in _MLIR_OPERATION.findall(text) if name != "func.func"])
 
 
 T = TypeVar("T")

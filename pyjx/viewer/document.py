@@ -56,24 +56,18 @@ def signature(name: str) -> tuple[str, str]:
     return kind[1] if kind else tail, " ".join(_TRANSFORM.findall(tail))
 
 
-def groups(listings: Sequence[Listing], places: Places) -> list[list[int]]:
-    """For each row of each form the number of its group, or `UNKNOWN`.
+def links(listings: Sequence[Listing], places: Places) -> list[tuple[list[int], list[int]]]:
+    """For each row of each form the number of its group and that of its site, or `UNKNOWN`.
 
     Operations of a group have the same name, transformations and position; where the forms agree
-    on it, they were called from the same lines, too.
-    """
-    keys = [_keys(listing, places) for listing in listings]
-    return _numbered(_by_callers(keys, [x.place for x in listings]))
-
-
-def sites(listings: Sequence[Listing], places: Places) -> list[list[int]]:
-    """For each row of each form a number of its transformations and position, or `UNKNOWN`.
-
-    It tells where an operation that has no relatives by its name became others, as by a
+    on it, they were called from the same lines, too. Those of a site have the same transformations
+    and position: it tells where an operation without relatives became others, as by a
     decomposition.
     """
     keys = [_keys(listing, places) for listing in listings]
-    return _numbered([[key and key[1:] for key in form] for form in keys])
+    groups = _numbered(_by_callers(keys, [x.place for x in listings]))
+    sites = _numbered([[key and key[1:] for key in form] for form in keys])
+    return list(zip(groups, sites, strict=True))
 
 
 def _keys(listing: Listing, places: Places) -> list[tuple[Hashable, ...] | None]:
@@ -205,7 +199,7 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
         raise ValueError("page: expected a jaxpr, StableHLO text or HLO text with at least one "
                          "function, got none.")
     strings = _Strings()
-    linked = list(zip(groups(listings, places), sites(listings, places), strict=True))
+    linked = links(listings, places)
     scopes = Scopes(listings[0], places,
                     frozenset(listings[0].scopes) if jaxpr is not None else None)
     spent = _spent(listings, linked, places, balance, measured if hlo is not None else None)

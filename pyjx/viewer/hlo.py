@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 from pyjx.core.forms import Carried, Known, touched, trips
@@ -19,6 +19,7 @@ from pyjx.viewer.listing import (
     Bodies,
     Listing,
     Places,
+    split,
 )
 from pyjx.viewer.quantities import Arrays, arithmetic, bytes_of, combinations, hlo_arrays
 
@@ -66,12 +67,22 @@ class Instruction(Record):
 
 
 class Computation(Record):
-    """A computation: its name, whether the program begins in it, its signature, its lines."""
+    """A computation: its name, whether the program begins in it, its signature, its instructions by
+    their names, in order."""
 
     name: str
     entry: bool
     signature: str
-    body: list[Instruction]
+    values: dict[str, Instruction]
+
+    @property
+    def body(self) -> Iterable[Instruction]:
+        return self.values.values()
+
+    @property
+    def root(self) -> Instruction:
+        """What gives its results."""
+        return next(reversed(self.values.values()))
 
 
 def hlo_listing(text: str, places: Places, title: str) -> Listing:
@@ -111,6 +122,7 @@ class _Writer:
         self._heads: dict[str, int] = {}
         self._calls: dict[int, list[str]] = {}
         self._rows: dict[str, int] = {}  # of the computation that was written last
+        self._parts: dict[str, tuple[dict[int, float], float]] = {}  # what fusions touch
 
     def function(self, c: Computation) -> None:
         label = f"{'ENTRY ' if c.entry else ''}%{c.name} {c.signature}{{"
@@ -120,13 +132,13 @@ class _Writer:
 
     def give_back(self, c: Computation, positions: Sequence[int]) -> None:
         """Note which results lie where donated arguments were, by their positions among several."""
-        results = _results(c) if c.body else ()
+        results = _results(c) if c.values else ()
         self.listing.given_back.update([self._rows[results[k]] for k in positions
                                         if k < len(results)])
 
     def _body(self, c: Computation, depth: int) -> None:
         rows: dict[str, int] = {}
-        first = next((n for n, i in enumerate(c.body) if i.opcode != "parameter"), len(c.body))
+        first = next((n for n, i in enumerate(c.body) if i.opcode != "parameter"), len(c.values))
         grouped = first if first >= _MANY else 0
         if grouped:
             self.listing.add(f"{grouped} parameters", depth, NOTE)
@@ -188,25 +200,36 @@ class _Writer:
         c = self._called(i, "fusion")
         if c is None:
             return touched(i.opcode, operands, results)
+        parts, writes = self._inside(c)
+        return [parts.get(k, 0.0) * n for k, n in enumerate(operands)], writes
+
+    def _inside(self, c: Computation) -> tuple[dict[int, float], float]:
+        """The parts that a fused computation reads of its parameters, by their numbers, and the
+        bytes that it writes."""
+        if c.name in self._parts:
+            return self._parts[c.name]
+        given = dict[int, float]()
+        self._parts[c.name] = given, 0.0  # for a damaged one that holds itself
         size = {x.name: float(bytes_of(hlo_arrays(x.type))) for x in c.body}
         moves = {x.name: self._touched(x, [size.get(o, 0.0) for o in x.operands], size[x.name])
                  for x in c.body}
         made = {name: _in_place(c, name) for name in _results(c)}
         puts = {x.name for found in made.values() if found for x in found[1:]}
-        wanted = {c.body[-1].name: 1.0}  # which part of each value
-        given = [0.0] * len(operands)
-        for x in reversed(c.body):
+        wanted = {c.root.name: 1.0}  # which part of each value
+        for x in reversed(c.values.values()):
             part, reads = wanted.get(x.name, 0.0), moves[x.name][0]
             number = _PARAMETER.search(x.text) if x.opcode == "parameter" else None
-            if number and int(number[1]) < len(operands):
-                given[int(number[1])] = part * operands[int(number[1])]
+            if number:
+                given[int(number[1])] = part
             if x.opcode in _PUTS and reads and x.name not in puts:  # into a copy of it
                 reads = [size.get(x.operands[0], 0.0), *reads[1:]]
             for o, n in zip(x.operands, reads, strict=True):
                 if size.get(o):
                     wanted[o] = min(1.0, wanted.get(o, 0.0) + part * n / size[o])
-        return given, sum([sum([moves[x.name][1] for x in found[1:]]) if found else size[name]
-                           for name, found in made.items()])
+        writes = sum([sum([moves[x.name][1] for x in found[1:]]) if found else size.get(name, 0.0)
+                      for name, found in made.items()])
+        self._parts[c.name] = given, writes
+        return given, writes
 
     def _puts(self, i: Instruction) -> dict[int, int]:
         """Of results that are written where operands are, their positions and those of the
@@ -225,23 +248,23 @@ class _Writer:
         test, body = (self._called(i, "while", k) for k in (0, 1))
         if test is None or body is None:
             return None
-        given = next((x.operands for x in around.body if x.name in i.operands
-                      and x.opcode == "tuple"), i.operands)
-        return trips(_known(test, test.body[-1].name),
+        made = around.values.get(next(iter(i.operands), ""))
+        given = made.operands if made is not None and made.opcode == "tuple" else i.operands
+        return trips(_known(test, test.root.name),
                      [*zip(given, _results(body), strict=False)],
                      partial(_known, around), partial(_known, body))
 
     def _calls_loop(self, i: Instruction) -> bool:
         """Whether an instruction calls a computation that is a loop, which writes in place."""
         called = self._called(i, "call")
-        return called is not None and called.body[-1].opcode == "while"
+        return called is not None and called.root.opcode == "while"
 
     def _called(self, i: Instruction, opcode: str, k: int = 0) -> Computation | None:
         """The computation that an instruction of this kind calls, or one of several."""
         if i.opcode != opcode or k >= len(i.called):
             return None
         c = self._computations.get(i.called[k])
-        return c if c and c.body else None
+        return c if c and c.values else None
 
     def link_calls(self) -> None:
         for row, names in self._calls.items():
@@ -259,8 +282,9 @@ def _known(c: Computation, name: str, deep: bool = True) -> Known:
     if x.opcode == "parameter":
         return Carried(0)
     if x.opcode == "get-tuple-element":
-        index, given = _INDEX.search(x.text), [p.name for p in c.body if p.opcode == "parameter"]
-        return Carried(int(index[1])) if index and {*given} & {*x.operands} else None
+        index, given = _INDEX.search(x.text), [c.values[o] for o in x.operands if o in c.values]
+        return Carried(int(index[1])) if index and any(
+            [p.opcode == "parameter" for p in given]) else None
     tested = _DIRECTION.search(x.text)
     return (tested[1] if tested else x.opcode, *[_known(c, o, False) for o in x.operands]) \
         if deep else None
@@ -280,7 +304,7 @@ def _made(i: Instruction, operands: Arrays) -> Arrays:
 
 def _results(c: Computation) -> Sequence[str]:
     """The values that a computation gives."""
-    return c.body[-1].operands if c.body[-1].opcode == "tuple" else [c.body[-1].name]
+    return c.root.operands if c.root.opcode == "tuple" else [c.root.name]
 
 
 def _in_place(c: Computation, name: str) -> list[Instruction]:
@@ -293,11 +317,11 @@ def _in_place(c: Computation, name: str) -> list[Instruction]:
 def _chain(c: Computation, name: str, opcodes: Collection[str]) -> list[Instruction]:
     """What makes a value, and what makes its first operand, as long as that is by such opcodes.
     Each stands once, though in a damaged text they may read each other."""
-    inner, found = {x.name: x for x in c.body}, list[Instruction]()
-    while name in inner:
-        found.append(x := inner.pop(name))
+    found = dict[str, Instruction]()
+    while name in c.values and name not in found:
+        x = found[name] = c.values[name]
         name = x.operands[0] if x.opcode in opcodes and x.operands else ""
-    return found
+    return [*found.values()]
 
 
 def computations(text: str, places: Places) -> dict[str, Computation]:
@@ -309,9 +333,9 @@ def computations(text: str, places: Places) -> dict[str, Computation]:
     for line in lines:
         if line.startswith((" ", "\t")):
             if current is not None and (start := _INSTRUCTION.match(line)):
-                current.body.append(_instruction(line, start, frames, places))
+                current.values[start[2]] = _instruction(line, start, frames, places)
         elif line.endswith("{") and (head := _HEAD.match(line)):
-            current = Computation(head[2], head[1] is not None, _COMMENT.sub("", head[3] or ""), [])
+            current = Computation(head[2], head[1] is not None, _COMMENT.sub("", head[3] or ""), {})
             found[current.name] = current
         elif line.startswith("}"):
             current = None
@@ -325,7 +349,7 @@ def _instruction(line: str, start: re.Match[str], frames: dict[int, int], places
     if opcode is None:
         return Instruction(start[2], line[start.end():end], "", (), (), line.strip(), "", UNKNOWN)
     close = closing(line, opcode.end() - 1)
-    operands = [name[1] for part in split(line[opcode.end():close])
+    operands = [name[1] for part in split(line[opcode.end():close], ",")
                 if (name := _NAME.search(part.strip()))] if opcode[1] not in (
                     "constant", "parameter") else []
     rest = line[close:]
@@ -371,26 +395,6 @@ def closing(text: str, start: int) -> int:
     return len(text)
 
 
-def split(text: str) -> list[str]:
-    """The parts between commas that are in no bracket.
-
-    >>> split("f32[3,4]{1,0} %a, %b")
-    ['f32[3,4]{1,0} %a', ' %b']
-    """
-    if "[" not in text and "{" not in text and "(" not in text:
-        return text.split(",") if text else []
-    parts, depth, start = [], 0, 0
-    for i, c in enumerate(text):
-        if c in "([{":
-            depth += 1
-        elif c in ")]}":
-            depth -= 1
-        elif c == "," and not depth:
-            parts.append(text[start:i])
-            start = i + 1
-    return [*parts, text[start:]]
-
-
 def _place(fields: dict[str, str], frames: dict[int, int], places: Places) -> int:
     if "stack_frame_id" in fields and int(fields["stack_frame_id"]) in frames:
         return frames[int(fields["stack_frame_id"])]
@@ -425,7 +429,8 @@ def _frames(lines: Sequence[str], places: Places) -> dict[int, int]:
         at = fields[0].get(frame.get("file_location_id", 0))
         if at is not None:
             found[frame_id] = places.at(
-                files.get(at["file_name_id"], ""), functions.get(at["function_name_id"], ""),
-                at["line"], at.get("column", 0),
+                files.get(at.get("file_name_id", 0), ""),
+                functions.get(at.get("function_name_id", 0), ""), at.get("line", 0),
+                at.get("column", 0),
                 found.get(frame.get("parent_frame_id", 0) - shift, UNKNOWN))
     return found

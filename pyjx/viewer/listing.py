@@ -35,22 +35,24 @@ UNCOUNTED = Bodies(APPLIED, (0.0,))  # such as what compares elements for a sort
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 
 
-def split_name(name: str) -> list[str]:
-    """The parts of a profile's name: functions, scopes, and the operation at its end.
+def split(text: str, separator: str) -> list[str]:
+    """The parts between separators that are in no bracket.
 
-    >>> split_name("jit(step)/jvp(block/up)/mul")
-    ['jit(step)', 'jvp(block/up)', 'mul']
+    >>> split("jit(step)/jvp(block/up)/mul", "/"), split("f32[3,4]{1,0} %a, %b", ",")
+    (['jit(step)', 'jvp(block/up)', 'mul'], ['f32[3,4]{1,0} %a', ' %b'])
     """
+    if "[" not in text and "{" not in text and "(" not in text:
+        return text.split(separator)
     parts, depth, start = [], 0, 0
-    for i, c in enumerate(name):
-        if c == "(":
+    for i, c in enumerate(text):
+        if c in "([{":
             depth += 1
-        elif c == ")":
+        elif c in ")]}":
             depth -= 1
-        elif c == "/" and not depth:
-            parts.append(name[start:i])
+        elif c == separator and not depth:
+            parts.append(text[start:i])
             start = i + 1
-    return [*parts, name[start:]]
+    return [*parts, text[start:]]
 
 
 def name_parts(name: str) -> list[str]:
@@ -62,7 +64,7 @@ def name_parts(name: str) -> list[str]:
     >>> name_parts("jit(step)/jvp(block)/jit(step)/transpose(jvp(mlp))/up/mul")
     ['transpose(jvp(mlp))', 'up', 'mul']
     """
-    parts = split_name(name)
+    parts = split(name, "/")
     while any("jit(" in part for part in parts[:-1]):
         del parts[0]
     return parts[1:] if "jit(" in parts[0] and len(parts) > 1 else parts

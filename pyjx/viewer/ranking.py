@@ -20,7 +20,7 @@ from pyjx.viewer.listing import (
     UNKNOWN,
     Listing,
     Places,
-    split_name,
+    split,
 )
 from pyjx.viewer.quantities import Arrays, Shape, bytes_of, hlo_arrays, tensors
 
@@ -305,7 +305,7 @@ class Scopes:
                 for called, n in zip(calls[::-1], each[::-1], strict=False):
                     inner, path = around.setdefault(called, {}), self._named(listing.name[row])
                     times = n * runs[row]
-                    for outer, part in around[head].items():
+                    for outer, part in [*around[head].items()]:
                         inside = (*outer, *path)
                         inner[inside] = inner.get(inside, 0.0) + part * times / (runs[called] or 1)
         return of_rows
@@ -330,7 +330,7 @@ class Scopes:
         return node
 
     def _named(self, name: str) -> list[str]:
-        parts = split_name(name)
+        parts = split(name, "/")
         if "jit(" in parts[0]:  # what XLA inlines has the name of the call before its own
             parts = parts[max(i for i, part in enumerate(parts) if part == parts[0]):]
         found = [_ENCLOSED.sub("", part).rstrip(")") for part in parts[:-1] if "jit(" not in part]

@@ -71,7 +71,11 @@ class _Locations:
         """The name and the place of a location."""
         known = self._known.get(text)
         if known is None:
-            known = self._known[text] = self._resolved(self._behind(text))
+            try:
+                known = self._resolved(self._behind(text))
+            except RecursionError:  # in a damaged text some lead to themselves
+                known = "", UNKNOWN
+            self._known[text] = known
         return known
 
     def _behind(self, text: str) -> str:

@@ -13,7 +13,7 @@ from pyjx.lax.windows import select_and_scatter_p
 from pyjx.sharding import AbstractMesh, AxisType
 from pyjx.sharding import PartitionSpec as P
 from pyjx.viewer import stablehlo
-from pyjx.viewer.document import groups, program, signature
+from pyjx.viewer.document import links, program, signature
 from pyjx.viewer.graphs import call_graph, dot
 from pyjx.viewer.hlo import FREE, hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
@@ -189,7 +189,7 @@ def test_loops_count_as_often_as_they_run(forms):
 
 def test_operations_of_one_origin_are_linked(forms):
     listings, places = forms
-    linked = groups(listings, places)
+    linked = [groups for groups, _ in links(listings, places)]
     for names in (("sin", "stablehlo.sine", "sine"),
                   ("dot_general", "stablehlo.dot_general", "dot")):
         found = [{numbers[row] for row, operation in enumerate(listing.operation)
@@ -208,7 +208,7 @@ def test_callers_tell_operations_of_one_line_apart():
     places = Places()
     listings = [jaxpr_listing(traced.jaxpr, places),
                 stablehlo_listing(traced.lower().as_text(debug_info=True), places)]
-    linked = groups(listings, places)
+    linked = [groups for groups, _ in links(listings, places)]
     roots = [[numbers[row] for row, name in enumerate(listing.operation) if "sqrt" in name]
              for listing, numbers in zip(listings, linked, strict=True)]
     assert roots[0] == roots[1] and len(set(roots[0])) == 2
@@ -218,7 +218,7 @@ def test_callers_tell_operations_of_one_line_apart():
                 stablehlo_listing(traced.lower().as_text(debug_info=True), places)]
     first, second = (
         {numbers[row] for row, name in enumerate(listing.operation) if "sqrt" in name}
-        for listing, numbers in zip(listings, groups(listings, places), strict=True))
+        for listing, (numbers, _) in zip(listings, links(listings, places), strict=True))
     assert first == second != {UNKNOWN}
 
 

@@ -88,34 +88,3 @@ def test_a_limit_that_is_traced_or_deleted_is_not_known():
     deleted = jnp.array(10)
     counts(deleted)
     jax.jit(counts)(10)
-
-
-def test_values_of_damaged_text_that_read_each_other():
-    """Chains of copies and of updates in place are followed to their ends, which these have not."""
-    text = """HloModule m, is_scheduled=true
-
-%put (p: f32[4]) -> f32[4] {
-  %a = f32[4] bitcast(%b)
-  %b = f32[4] bitcast(%a)
-  ROOT %c = f32[4] dynamic-update-slice(%a, %b, %b)
-}
-
-%test (p: (s32[])) -> pred[] {
-  %k = s32[] copy(%l)
-  %l = s32[] copy(%k)
-  ROOT %r = pred[] compare(%k, %l), direction=LT
-}
-
-%body (p: (s32[])) -> (s32[]) {
-  %m = s32[] copy(%m)
-  ROOT %o = (s32[]) tuple(%m)
-}
-
-ENTRY %main (x: f32[4]) -> f32[4] {
-  %x = f32[4] parameter(0)
-  %w = (s32[]) while(%x), condition=%test, body=%body
-  ROOT %y = f32[4] fusion(%x), kind=kLoop, calls=%put
-}
-"""
-    listing = hlo_listing(text, Places(), "HLO")
-    assert not listing.exact and not listing.in_place.get(listing.operation.index("fusion"))
