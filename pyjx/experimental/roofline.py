@@ -9,15 +9,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core.avals import nbytes
-from pyjx.core.evaluation import jaxprs_of
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import by_names
 from pyjx.experimental.custom_partitioning import custom_partitioning_p
@@ -27,7 +26,7 @@ from pyjx.lax.ragged import ragged_dot_general_p
 from pyjx.lazy import directory
 from pyjx.parallel.mapping import shard_map
 from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
-from pyjx.runtime.costs import cost_of, times_of
+from pyjx.runtime.costs import Run, constants_of, cost_of, runs_of
 from pyjx.transforms.vjp import vjp as vjp_of
 from pyjx.tree_util import tree_map
 
@@ -149,8 +148,8 @@ def register_standard_roofline(prim: Primitive) -> None:
     rooflines[prim] = lambda ctx, *args, **params: RooflineResult.zeros()
 
 
-def _of_equation(eqn: JaxprEqn, mesh: Mesh | AbstractMesh | None, pins: tuple[bool, bool]
-                ) -> RooflineResult:
+def _of_equation(eqn: JaxprEqn, constants: Mapping[Var, Any], mesh: Mesh | AbstractMesh | None,
+                 pins: tuple[bool, bool]) -> RooflineResult:
     rule = rooflines.get(eqn.primitive)
     if rule is not None:
         ctx = RooflineRuleContext(name_stack=eqn.source_info.name_stack, primitive=eqn.primitive,
@@ -158,18 +157,16 @@ def _of_equation(eqn: JaxprEqn, mesh: Mesh | AbstractMesh | None, pins: tuple[bo
                                   avals_out=[v.aval for v in eqn.outvars], jaxpr_eqn_ctx=eqn.ctx,
                                   mesh=mesh, pin_lhs_in_vmem=pins[0], pin_rhs_in_vmem=pins[1])
         return rule(ctx, *map(RooflineShape.from_aval, ctx.avals_in), **eqn.params)
-    own = eqn.primitive is custom_partitioning_p  # which no transformation looks into
-    programs, holder = [eqn.params["call"]] if own else jaxprs_of(eqn), eqn.primitive.holder
-    if programs:
-        asked = () if holder.held is None else holder.conditions(eqn.params)
-        of_held, of_asked = [
-            [_of_program(p.jaxpr, eqn.params.get("mesh", mesh), pins) for p in held]
-            for held in (programs, asked)]
-        dearest = max(of_held, key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
-        times = times_of(eqn, {})  # on all devices
-        runs = None if times is None else int(times) // holder.devices(eqn.params)
-        return sum([r.times(1 if runs is None else runs + 1) for r in of_asked],
-                   dearest.times(1 if runs is None else runs))
+    # which no transformation looks into
+    own = [Run([eqn.params["call"]], 1)] if eqn.primitive is custom_partitioning_p else []
+    runs, devices = own or runs_of(eqn, constants), eqn.primitive.holder.devices(eqn.params)
+    if runs:
+        inner, total = eqn.params.get("mesh", mesh), RooflineResult.zeros()
+        for programs, times in runs:  # on all devices
+            dearest = max([_of_program(p, inner, pins) for p in programs],
+                          key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
+            total += dearest.times(1 if times is None else int(times) // devices)
+        return total
     if eqn.primitive in _LINKS:
         return _of_collective(eqn, mesh)
     return _of_operation(eqn, pins)
@@ -256,12 +253,13 @@ _LINKS: dict[Primitive, Callable[[int, list[int], JaxprEqn], tuple[int, int]]] =
     lax.ppermute_p: _permuted}
 
 
-def _of_program(jaxpr: Jaxpr, mesh: Mesh | AbstractMesh | None, pins: tuple[bool, bool],
+def _of_program(program: ClosedJaxpr, mesh: Mesh | AbstractMesh | None, pins: tuple[bool, bool],
                 outside: bool = False) -> RooflineResult:
     """`outside` of a `shard_map` values are those of all devices, and no device holds them."""
-    total = RooflineResult(peak_hbm_bytes=0 if outside else _peak(jaxpr))
-    for eqn in jaxpr.eqns:
-        total = total + _of_equation(eqn, mesh, pins)
+    total = RooflineResult(peak_hbm_bytes=0 if outside else _peak(program.jaxpr))
+    constants = constants_of(program)
+    for eqn in program.eqns:
+        total = total + _of_equation(eqn, constants, mesh, pins)
     return total
 
 
@@ -310,7 +308,7 @@ def roofline(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None = None, in_
             print(closed)
         types = types[0] if vjp else types
         out = tree_map(lambda a: ShapeDtypeStruct(a.shape, a.dtype), types)
-        return out, _of_program(closed.jaxpr, mesh, (pin_lhs_in_vmem, pin_rhs_in_vmem),
+        return out, _of_program(closed, mesh, (pin_lhs_in_vmem, pin_rhs_in_vmem),
                                 outside=mesh is not None)
 
     return counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -141,20 +141,45 @@ def counted(program: ClosedJaxpr | Jaxpr, line: str = "?") -> Counted:
     found, constants = Counted(), constants_of(program)
     used = used_variables(program.jaxpr)
     for eqn in program.eqns:
-        primitive, at = eqn.primitive, user_line(eqn.source_info.traceback) or line
-        if holds_jaxprs(eqn) and (inner := program_of(primitive, eqn.params)) is not None:
-            found.add(counted(inner, at))
-        elif primitive.holder.held is not None:
-            _add_held(found, eqn, times_of(eqn, constants), at)
-        else:
+        at, runs = user_line(eqn.source_info.traceback) or line, runs_of(eqn, constants)
+        for run in runs:
+            of_each = [counted(p, at) for p in run.programs]
+            dearest = max(of_each, key=lambda c: sum(c.amounts))
+            found.add(dearest, 1 if run.times is None else run.times)
+            found.exact &= run.times is not None and len(of_each) == 1
+            found.devices = max(
+                found.devices, dearest.devices * eqn.primitive.holder.devices(eqn.params))
+        if not runs:
             found.add(_operation(eqn, at, used))
     return found
 
 
-def times_of(eqn: JaxprEqn, constants: Mapping[Var, Any]) -> float | None:
-    """How often the programs run that an equation holds, on all devices; None where that is not
-    known. That of a loop with a condition is, where it counts from one number to another; the
-    constants are those of the program that the equation is in."""
+class Run(NamedTuple):
+    """Programs of which an equation runs one, and how often; None where nobody knows."""
+
+    programs: Sequence[ClosedJaxpr]
+    times: float | None
+
+
+def runs_of(eqn: JaxprEqn, constants: Mapping[Var, Any]) -> list[Run]:
+    """The programs that an equation runs, on all devices, and not those that it only holds, such as
+    for its derivative; none of an operation. The constants are those of the program around."""
+    if not holds_jaxprs(eqn):
+        return []
+    holder, params = eqn.primitive.holder, eqn.params
+    if (program := program_of(eqn.primitive, params)) is not None:
+        return [Run([program], 1)]
+    if holder.held is None:
+        return []
+    times = _times(eqn, constants)
+    asked = None if times is None else times + 1  # the last time in vain
+    return [*[Run([c], asked) for c in holder.conditions(params)],
+            Run(holder.held(params).programs, times)]
+
+
+def _times(eqn: JaxprEqn, constants: Mapping[Var, Any]) -> float | None:
+    """How often the programs run that an equation holds. That of a loop with a condition is known
+    where it counts from one number to another."""
     holder, params = eqn.primitive.holder, eqn.params
     times = holder.times(params)
     if times is not None or not holder.loops:
@@ -197,19 +222,6 @@ def _known(v: Any, inside: Mapping[Var, Any], eqns: Sequence[JaxprEqn] = (), dee
         return int(value) if issubdtype(v.aval.dtype, np.integer) and not v.aval.shape else None
     except (TypeError, RuntimeError):  # constants may be traced, deleted, or of other processes
         return None
-
-
-def _add_held(found: Counted, eqn: JaxprEqn, runs: float | None, line: str) -> None:
-    """Add what programs do that are held: of several, that with the most operations; what runs
-    nobody knows how often, once."""
-    holder, params = eqn.primitive.holder, eqn.params
-    programs = holder.held(params).programs
-    found.exact &= runs is not None and len(programs) == 1
-    for condition in holder.conditions(params):
-        found.add(counted(condition, line), 1 if runs is None else runs + 1)
-    dearest = max([counted(p, line) for p in programs], key=lambda c: sum(c.amounts))
-    dearest.devices *= holder.devices(params)
-    found.add(dearest, 1 if runs is None else runs)
 
 
 def unsized(eqn: JaxprEqn) -> Any:
@@ -275,6 +287,8 @@ def _said(eqn: JaxprEqn) -> Amounts | list[Runs] | None:
     primitive = eqn.primitive
     if primitive.arithmetic is not None:
         return primitive.arithmetic(eqn)
+    if holds_jaxprs(eqn) and (program := program_of(primitive, eqn.params)) is not None:
+        return [Runs(program, 1.0)]
     if primitive.moves or not eqn.outvars:
         return 0.0, 0.0
     if primitive.effects is not None:  # foreign functions

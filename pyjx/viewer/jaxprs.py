@@ -18,7 +18,7 @@ from pyjx.core.name_stack import Scope as NamedScope
 from pyjx.core.printer import JaxprPpContext, Printer
 from pyjx.core.records import Record
 from pyjx.core.value_texts import shortened
-from pyjx.runtime.costs import FREE, arithmetic, constants_of, moved, times_of, unsized
+from pyjx.runtime.costs import FREE, arithmetic, constants_of, moved, runs_of, unsized
 from pyjx.runtime.lower import as_lowered, in_own_operations
 from pyjx.runtime.placement import Placement
 from pyjx.viewer.listing import (
@@ -27,6 +27,7 @@ from pyjx.viewer.listing import (
     FUSED,
     HEAD,
     NOTE,
+    RUN,
     UNCOUNTED,
     UNKNOWN,
     Bodies,
@@ -154,23 +155,32 @@ class _Writer(Printer):
         if unsized(eqn) is not None:
             listing.unsized.add(row)
         if bodies:
-            holder = eqn.primitive.holder
-            devices = holder.devices(eqn.params)
-            listing.set_devices(max(listing.devices, devices), "shard_map")
-            if eqn.primitive.arithmetic is None:
-                times = times_of(eqn, self._constants)
-                tests = [test.jaxpr for test in holder.conditions(eqn.params)] \
-                    if holder.loops else []
-                listing.set_runs(row, None if times is None else times / devices,
-                                 [jaxpr in tests for _, jaxpr in bodies])
-            else:
-                listing.bodies[row] = _bodies(eqn, [jaxpr for _, jaxpr in bodies])
+            self._runs(eqn, row, [jaxpr for _, jaxpr in bodies])
         if listing.bodies.get(row, UNCOUNTED) == UNCOUNTED and row not in listing.unsized:
-            listing.flops[row] = sum(arithmetic(eqn).amounts)
+            found = arithmetic(eqn)
+            listing.flops[row] = sum(found.amounts)
+            if not found.exact:
+                listing.inexact.add(row)
         if kind == "cond":
             listing.alternatives.add(row)
         for key, jaxpr in bodies:
             self._nested(eqn, row, key, jaxpr, depth, _inner_scope(scope, eqn, key))
+
+    def _runs(self, eqn: JaxprEqn, row: int, jaxprs: Sequence[Jaxpr]) -> None:
+        """Note how often the jaxprs among the parameters of an equation run."""
+        listing, devices = self.listing, eqn.primitive.holder.devices(eqn.params)
+        listing.set_devices(max(listing.devices, devices), "shard_map")
+        runs = [] if eqn.primitive.arithmetic is not None else runs_of(eqn, self._constants)
+        often: dict[Jaxpr, float] = {}
+        for program, times in [(p.jaxpr, run.times) for run in runs for p in run.programs]:
+            often[program] = 1.0 if times is None else times / devices
+            if times is None:
+                listing.inexact.add(row)
+        if often.keys() & jaxprs:  # of one that stands twice the first runs
+            each = tuple([often.pop(j, 0.0) for j in jaxprs])
+            listing.bodies[row] = Bodies(RUN, each if len({*each}) > 1 else each[:1])
+        else:
+            listing.bodies[row] = _bodies(eqn, jaxprs)
 
     def _in_place(self, eqn: JaxprEqn, row: int) -> None:
         """Note which results of an update, or of a loop, lie where its operands do."""

@@ -155,18 +155,19 @@ class Listing:
         the row of its operand, and which of the results of that it is; loops are such rows.
       given_back: rows whose results lie where donated arguments were.
       scopes: the names of the user's scopes, where they are known.
-      unsized: rows of which sizes are no numbers, and those that hold or call them: what they cost
-        is not known.
+      unsized: rows of which sizes are no numbers, and those that run them: what they cost is not
+        known.
+      inexact: rows of which it is not known how often what is in them runs: loops, which count
+        once, and branches, of which the dearest counts; and those that run them.
       devices: on how many of them the program runs, where that is known.
       by_one: what is shown as one of these does it: `all`, what is in a `shard_map`, or nothing.
       entry: the row at which the program begins.
-      exact: whether it is known how often each loop runs; else it counts once.
     """
 
     __slots__ = ("alternatives", "bodies", "by_one", "calls", "depth", "devices", "elements",
-                 "entry", "exact", "flops", "given_back", "in_place", "kind", "name", "operands",
-                 "operation", "picks", "place", "scopes", "shape", "size", "text", "title",
-                 "traffic", "unsized", "views")
+                 "entry", "flops", "given_back", "in_place", "inexact", "kind", "name",
+                 "operands", "operation", "picks", "place", "scopes", "shape", "size", "text",
+                 "title", "traffic", "unsized", "views")
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -191,10 +192,10 @@ class Listing:
         self.given_back: set[int] = set()
         self.scopes: set[str] = set()
         self.unsized: set[int] = set()
+        self.inexact: set[int] = set()
         self.devices = 1
         self.by_one = ""
         self.entry = 0
-        self.exact = True
 
     def __len__(self) -> int:
         return len(self.text)
@@ -268,6 +269,11 @@ class Listing:
         self.devices = devices
         self.by_one = by_one if devices > 1 else ""
 
+    @property
+    def exact(self) -> bool:
+        """Whether it is known how often each operation of the program runs."""
+        return self.entry not in self.inexact
+
     def runs_bodies(self, row: int) -> bool:
         return row in self.bodies and self.bodies[row].how == RUN
 
@@ -275,7 +281,8 @@ class Listing:
         """Note how often the bodies of an operation run, and which of them ask whether there is
         another run, the last time in vain; all run once where that is not known."""
         self.bodies[row] = ONCE if times is None else Bodies(RUN, tuple([times + a for a in asks]))
-        self.exact &= times is not None
+        if times is None:
+            self.inexact.add(row)
 
     def is_fused(self, row: int) -> bool:
         return row in self.bodies and self.bodies[row].how == FUSED
@@ -285,21 +292,6 @@ class Listing:
         ends = self.ends()
         for row, bodies in self.inner_first(ends):
             self._add(row, bodies)
-        if self.unsized:
-            self._spread_unsized(ends)
-
-    def _spread_unsized(self, ends: Sequence[int]) -> None:
-        """Add to `unsized` what holds or calls a row in it."""
-        around: dict[int, list[int]] = {}
-        for row, end in enumerate(ends):
-            for inner in (*range(row + 1, end), *self.calls.get(row, ())):
-                around.setdefault(inner, []).append(row)
-        waiting = list(self.unsized)
-        while waiting:
-            for row in around.get(waiting.pop(), ()):
-                if row not in self.unsized:
-                    self.unsized.add(row)
-                    waiting.append(row)
 
     def _add(self, row: int, bodies: Sequence[Sequence[int]]) -> None:
         """Add to a row what is below it."""
@@ -307,10 +299,17 @@ class Listing:
         costs = [(sum([self.flops[r] for r in body]), sum([self.traffic[r] for r in body]))
                  for body in bodies]
         if row in self.alternatives:
+            if len(costs) > 1:
+                self.inexact.add(row)
             costs = [max(costs, default=(0.0, 0.0))]
         if not costs and how == APPLIED:  # by the name of its operation
             costs = [(1.0, 0.0)]
-        weighed = list(zip(self.bodies.get(row, ONCE).each(len(costs)), costs, strict=False))
+        often = self.bodies.get(row, ONCE).each(len(bodies) or 1)
+        weighed = list(zip(often, costs, strict=False))
         self.flops[row] += sum([n * flops for n, (flops, _) in weighed])
         if how == RUN and weighed:  # they move what the operation does
             self.traffic[row] = sum([n * traffic for n, (_, traffic) in weighed])
+        inner = [r for n, body in zip(often, bodies, strict=False) if n for r in body]
+        for rows in (self.unsized, self.inexact):
+            if not rows.isdisjoint(inner):
+                rows.add(row)

@@ -84,7 +84,7 @@ def test_figures_say_what_they_are_of(browser, tmp_path):  # noqa: F811
         path.write_text(viewer.page("f", stablehlo=given))
         page = viewed(browser, path)
         assert page.locator("#figures dt").all_inner_texts() == [
-            f"FLOPs counted here, loops of unknown length once{told}",
+            f"FLOPs counted here, loops of unknown length once, of branches the dearest{told}",
             f"Peak memory, estimated{told}"]
         page.close()
 

@@ -8,6 +8,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
+from pyjx.engine.lanes import keeping_lanes
 from pyjx.runtime.costs import Costs
 from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
@@ -88,3 +89,42 @@ def test_a_limit_that_is_traced_or_deleted_is_not_known():
     deleted = jnp.array(10)
     counts(deleted)
     jax.jit(counts)(10)
+
+
+def lanes(x):
+    """The equation of a branch holds the program of an example, and runs that of all."""
+    with keeping_lanes(True):
+        return jax.vmap(lambda a: lax.cond(a > 0, lambda: jnp.sin(print_of(a)) * 2, lambda: a))(x)
+
+
+def print_of(a):
+    jax.debug.print("{}", a)
+    return a
+
+
+MATRIX = np.eye(64, dtype=np.float32) * 3
+
+
+def halved(_, b):
+    return b / 3
+
+
+@pytest.mark.parametrize(("f", "exact"), [
+    (lambda b: lax.custom_linear_solve(lambda v: MATRIX @ v, b, halved, halved), True),
+    (lambda b: lax.custom_linear_solve(lambda v: MATRIX @ v, b, halved, halved, symmetric=True),
+     True),
+    (lambda b: lax.custom_linear_solve(lambda v: MATRIX @ v, b, halved, lambda mv, b: (
+        lax.while_loop(lambda c: c[0] < 9, mv, b))), True),
+    (lambda b: jax.scipy.sparse.linalg.cg(lambda v: MATRIX @ v, b, maxiter=10)[0], False),
+    (lambda b: lax.custom_root(lambda v: MATRIX @ v - b, b, lambda f, x: x + 1, halved), True),
+    (lambda b: lax.cond(b[0] > 0, lambda: b + 1, lambda: jnp.sin(b) * 2), False),
+    (lambda b: lax.igamma(b, b), False), (jax.nn.relu, True), (lanes, True)])
+def test_pages_count_what_runs_as_costs_do(f, exact):
+    """Programs for derivatives do not run, nor does what is known of them count; of branches the
+    dearest counts, which is an estimate."""
+    vector = jax.ShapeDtypeStruct((64,), np.float32)
+    traced = jax.jit(f).trace(vector)
+    found, listing = traced.cost(), jaxpr_listing(traced.jaxpr, Places())
+    assert listing.flops[listing.entry] == found.total.flops + found.total.transcendentals
+    assert listing.exact == found.exact == exact
+    assert stablehlo_listing(traced.lower().as_text(), Places()).exact == exact
