@@ -130,6 +130,7 @@ class RooflineResult:
 
 
 Rule = Callable[..., RooflineResult]
+_Known = dict[tuple[ClosedJaxpr, Any], RooflineResult]  # of programs over meshes
 rooflines: dict[Primitive, Rule] = {}  # of libraries, and for what is not counted otherwise
 
 
@@ -149,7 +150,7 @@ def register_standard_roofline(prim: Primitive) -> None:
 
 
 def _of_equation(eqn: JaxprEqn, constants: Mapping[Var, Any], mesh: Mesh | AbstractMesh | None,
-                 pins: tuple[bool, bool]) -> RooflineResult:
+                 pins: tuple[bool, bool], known: _Known) -> RooflineResult:
     rule = rooflines.get(eqn.primitive)
     if rule is not None:
         ctx = RooflineRuleContext(name_stack=eqn.source_info.name_stack, primitive=eqn.primitive,
@@ -163,7 +164,7 @@ def _of_equation(eqn: JaxprEqn, constants: Mapping[Var, Any], mesh: Mesh | Abstr
     if runs:
         inner, total = eqn.params.get("mesh", mesh), RooflineResult.zeros()
         for programs, times in runs:  # on all devices
-            dearest = max([_of_program(p, inner, pins) for p in programs],
+            dearest = max([_of_program(p, inner, pins, known) for p in programs],
                           key=lambda r: (r.unfused_flops, r.unfused_hbm_bytes))
             total += dearest.times(1 if times is None else int(times) // devices)
         return total
@@ -254,12 +255,14 @@ _LINKS: dict[Primitive, Callable[[int, list[int], JaxprEqn], tuple[int, int]]] =
 
 
 def _of_program(program: ClosedJaxpr, mesh: Mesh | AbstractMesh | None, pins: tuple[bool, bool],
-                outside: bool = False) -> RooflineResult:
+                known: _Known, outside: bool = False) -> RooflineResult:
     """`outside` of a `shard_map` values are those of all devices, and no device holds them."""
-    total = RooflineResult(peak_hbm_bytes=0 if outside else _peak(program.jaxpr))
-    constants = constants_of(program)
-    for eqn in program.eqns:
-        total = total + _of_equation(eqn, constants, mesh, pins)
+    if (total := known.get((program, mesh))) is None:
+        total = RooflineResult(peak_hbm_bytes=0 if outside else _peak(program.jaxpr))
+        constants = constants_of(program)
+        for eqn in program.eqns:
+            total = total + _of_equation(eqn, constants, mesh, pins, known)
+        known[program, mesh] = total
     return total
 
 
@@ -308,7 +311,7 @@ def roofline(f: Callable[..., Any], mesh: Mesh | AbstractMesh | None = None, in_
             print(closed)
         types = types[0] if vjp else types
         out = tree_map(lambda a: ShapeDtypeStruct(a.shape, a.dtype), types)
-        return out, _of_program(closed, mesh, (pin_lhs_in_vmem, pin_rhs_in_vmem),
+        return out, _of_program(closed, mesh, (pin_lhs_in_vmem, pin_rhs_in_vmem), {},
                                 outside=mesh is not None)
 
     return counted

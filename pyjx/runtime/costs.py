@@ -136,14 +136,21 @@ class Counted:
         return self
 
 
-def counted(program: ClosedJaxpr | Jaxpr, line: str = "?") -> Counted:
-    """What one run of a program does, where `line` is that of the operation around."""
-    found, constants = Counted(), constants_of(program)
+_Known = dict[tuple[ClosedJaxpr | Jaxpr, str], Counted]
+
+
+def counted(program: ClosedJaxpr | Jaxpr, line: str = "?", known: _Known | None = None) -> Counted:
+    """What one run of a program does, where `line` is that of the operation around. What is `known`
+    of programs inside was counted where they are run before."""
+    known = {} if known is None else known
+    if (program, line) in known:
+        return known[program, line]
+    found, constants = known.setdefault((program, line), Counted()), constants_of(program)
     used = used_variables(program.jaxpr)
     for eqn in program.eqns:
         at, runs = user_line(eqn.source_info.traceback) or line, runs_of(eqn, constants)
         for run in runs:
-            of_each = [counted(p, at) for p in run.programs]
+            of_each = [counted(p, at, known) for p in run.programs]
             dearest = max(of_each, key=lambda c: sum(c.amounts))
             found.add(dearest, 1 if run.times is None else run.times)
             found.exact &= run.times is not None and len(of_each) == 1

@@ -146,6 +146,20 @@ def test_loops_count_as_often_as_they_run():
     assert "loops that nobody can count run once" in str(unknown)
 
 
+@pytest.mark.parametrize("figure", [
+    lambda f, x: cost(f, x).total.transcendentals,
+    lambda f, x: roofline(f)(x)[1].unfused_flops])
+def test_what_is_called_again_is_counted_once(figure):
+    """Two calls at each of thirty levels are a thousand million."""
+    def twice(inner):
+        return lambda x: inner(inner(x))
+
+    f = jnp.sin
+    for _ in range(30):
+        f = twice(jax.jit(f))
+    assert figure(f, 1.0) == 2**30
+
+
 def test_branches_count_as_the_dearest():
     found = rows(lambda p, x: lax.cond(p, lambda x: x @ x, lambda x: x + 1, x), True,
                  np.ones((3, 3), np.float32))
