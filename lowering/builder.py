@@ -131,6 +131,24 @@ class Block:
         self.opening(f"^bb0({args}):" if names else "^bb0:")
         return names
 
+    def loop(self, start: Sequence[str], avals: Sequence[Any],
+             test: Callable[[Sequence[str]], str], body: Callable[[Sequence[str]], Sequence[str]]
+             ) -> list[str]:
+        """Append a loop over values of these types, which begin as `start`. `test` and `body` write
+        what it runs, given the names of the values, and return those of what comes of it."""
+        head, results = self._results(len(start))
+        names = [self.name() for _ in start]
+        pairs = ", ".join([f"{name} = {x}" for name, x in zip(names, start, strict=True)])
+        types = tensor_types(avals)
+        self.opening(f"{head} = stablehlo.while({pairs}) : {types} cond {{")
+        with self.region():
+            self.raw(f"stablehlo.return {test(names)} : tensor<i1>")
+        self.opening("} do {")
+        with self.region():
+            self.raw(f"stablehlo.return {', '.join(body(names))} : {types}")
+        self.raw("}")
+        return results
+
     def _results(self, count: int) -> tuple[str, list[str]]:
         name = self.name()
         if count == 1:

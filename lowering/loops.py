@@ -24,17 +24,12 @@ def _while(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     init, avals = operands[n_cond + n_body:], in_avals(eqn)[n_cond + n_body:]
     if not init:
         return []
-    count = len(init)
-    result = b.name()
-    state = [b.name() for _ in init]
-    pairs = ", ".join([f"{s} = {x}" for s, x in zip(state, init, strict=True)])
-    head = f"{result}:{count}" if count > 1 else result
-    b.opening(f"{head} = stablehlo.while({pairs}) : {tensor_types(avals)} cond {{")
-    _region(b, params["cond_jaxpr"], [*cond_consts, *state], eqn, "while/cond")
-    b.opening("} do {")
-    _region(b, params["body_jaxpr"], [*body_consts, *state], eqn, "while/body")
-    b.raw("}")
-    return [f"{result}#{i}" for i in range(count)] if count > 1 else [result]
+    return b.loop(
+        init, avals,
+        lambda state: write_in_place(
+            b, params["cond_jaxpr"], [*cond_consts, *state], eqn, "while/cond")[0],
+        lambda state: write_in_place(
+            b, params["body_jaxpr"], [*body_consts, *state], eqn, "while/body"))
 
 
 @rule("scan")
@@ -53,20 +48,10 @@ def _scan(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
         turns = 0  # the whole scan is unrolled
     state = [b.constant(0, _INDEX), *init]
     if turns:
-        types = tensor_types([_INDEX, *[v.aval for v in eqn.outvars]])
-        names = [b.name() for _ in state]
-        pairs = ", ".join([f"{s} = {x}" for s, x in zip(names, state, strict=True)])
-        result = b.name()
-        b.opening(f"{result}:{len(state)} = stablehlo.while({pairs}) : {types} cond {{")
-        with b.region():
-            end = b.constant(turns * unroll, _INDEX)
-            b.raw(f"stablehlo.return {b.compare('LT', names[0], end, _INDEX)} : tensor<i1>")
-        b.opening("} do {")
-        with b.region():
-            outs = body.repeated(unroll, names)
-            b.raw(f"stablehlo.return {', '.join(outs)} : {types}")
-        b.raw("}")
-        state = [f"{result}#{i}" for i in range(len(state))]
+        state = b.loop(
+            state, [_INDEX, *[v.aval for v in eqn.outvars]],
+            lambda now: b.compare("LT", now[0], b.constant(turns * unroll, _INDEX), _INDEX),
+            lambda now: body.repeated(unroll, now))
     return body.repeated(length - turns * unroll, state)[1:]
 
 

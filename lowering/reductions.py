@@ -455,51 +455,41 @@ def _loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], init: Any, carried: 
     n = aval.shape[axis]
     row = aval.update(shape=[1 if i == axis else m for i, m in enumerate(aval.shape)])
     total = row.update(dtype=carried)
-    avals = [index, total, aval, *[aval for _ in operands]]
     whole = [whole_along(b, x, aval, (axis,), apart=True) for x in operands]
     zero = b.constant(0, index)
     start_types = ", ".join(["tensor<i32>"] * aval.ndim)
     sizes = ", ".join(map(str, row.shape))
 
-    def slice_done(place: str, acc: str, out: str, xs: Sequence[str]) -> tuple[str, str]:
+    def sliced(place: str, acc: str, out: str) -> list[str]:
+        if reverse:
+            place = b.binary("stablehlo.subtract", b.constant(n - 1, index), place, index)
         starts = ", ".join([place if d == axis else zero for d in range(aval.ndim)])
         items = [b.line(
             f"stablehlo.dynamic_slice {v}, {starts}, sizes = [{sizes}] : ({tensor_type(aval)}, "
-            f"{start_types}) -> {tensor_type(row)}") for v in xs]
+            f"{start_types}) -> {tensor_type(row)}") for v in whole]
         acc = step(acc, [b.convert(v, row, total) for v in items], total)
-        return acc, b.line(
+        return [acc, b.line(
             f"stablehlo.dynamic_update_slice {out}, {b.convert(acc, total, row)}, {starts} : "
-            f"({tensor_type(aval)}, {tensor_type(row)}, {start_types}) -> {tensor_type(aval)}")
+            f"({tensor_type(aval)}, {tensor_type(row)}, {start_types}) -> {tensor_type(aval)}")]
+
+    def behind(i: str, k: int) -> str:
+        return b.binary("stablehlo.add", i, b.constant(k, index), index)
+
+    def body(state: Sequence[str]) -> list[str]:
+        i, *state = state
+        for k in range(unrolled):
+            state = sliced(behind(i, k) if k else i, *state)
+        return [behind(i, unrolled), *state]
 
     long = type(n) is int and row.size == 1 and n > 100
     unrolled = _UNROLLED if long else 1
     rest = n % unrolled
-    acc, out = b.constant(init, total), b.constant(0, aval)
+    state = [b.constant(init, total), b.constant(0, aval)]
     for k in range(rest):
-        place = b.constant(n - 1 - k if reverse else k, index)
-        acc, out = slice_done(place, acc, out, whole)
-    result = b.name()
-    types = f"({tensor_types(avals)}) -> ({tensor_types(avals)})"
-    inits = [b.constant(rest, index), acc, out, *whole]
-    b.opening(f'{result}:{len(avals)} = "stablehlo.while"({", ".join(inits)}) ({{')
-    args = b.parameters(avals)
-    with b.region():
-        more = b.compare("LT", args[0], b.constant(n, index), index)
-        b.raw(f"stablehlo.return {more} : tensor<i1>")
-    b.opening("}, {")
-    i, acc, out, *xs = b.parameters(avals)
-    with b.region():
-        one = b.constant(1, index)
-        for _ in range(unrolled):
-            place = i
-            if reverse:
-                place = b.binary("stablehlo.subtract", b.constant(n - 1, index), i, index)
-            acc, out = slice_done(place, acc, out, xs)
-            i = b.binary("stablehlo.add", i, one, index)
-        values = ", ".join([i, acc, out, *xs])
-        b.raw(f"stablehlo.return {values} : {tensor_types(avals)}")
-    b.raw(f"}}) : {types}")
-    return cut_again(b, f"{result}#2", operands[-1], aval, (axis,))
+        state = sliced(b.constant(k, index), *state)
+    _, _, out = b.loop([b.constant(rest, index), *state], [index, total, aval],
+                       lambda state: b.compare("LT", state[0], b.constant(n, index), index), body)
+    return cut_again(b, out, operands[-1], aval, (axis,))
 
 
 def _doubling(b: Block, eqn: JaxprEqn, operands: Sequence[str], identities: Sequence[Any],

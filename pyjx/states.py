@@ -245,7 +245,8 @@ class State(LocalState):
     dtype('float64')
     """
 
-    __slots__ = ("_check", "_read", "_settled", "environ", "help", "kind", "optional", "traced")
+    __slots__ = ("_check", "_read", "_settled", "_told", "environ", "help", "kind", "optional",
+                 "traced")
 
     def __init__(self, flag: str, kind: Kind, default: Any, *, traced: bool = False,
                  environ: str | None = None, help: str = "", group: tuple[LocalState, ...] = (),
@@ -259,18 +260,19 @@ class State(LocalState):
         self.help = help
         self._check = check
         self._settled: str | None = None
-        self._read: tuple[str | None, Any] = None, default  # what the environment gave
+        self._read: str | None = None  # what the environment said
+        self._told = False  # by a program
         states[flag] = self
         self.read_environment()
 
     def read_environment(self) -> None:
         """Takes what the environment says, if that is not what it said before, no program has set
-        the flag meanwhile, and it is not too late."""
-        text, (before, given) = os.environ.get(self.environ), self._read
-        if text != before and self.get_global() == given and self._settled is None:
+        the flag, and it is not too late."""
+        text = os.environ.get(self.environ)
+        if text != self._read and not self._told and self._settled is None:
             self.update(self.default if text is None else _from_environment(
                 self.flag, self.kind, self.environ, text))
-            self._read = text, self.get_global()
+            self._read, self._told = text, False
 
     @property
     def __name__(self) -> str:
@@ -286,6 +288,7 @@ class State(LocalState):
         value = self._check(self.flag, self.kind, self.optional, value)
         if self._settled is not None and value != self.value:
             raise RuntimeError(self._settled)
+        self._told = True
         for state in self.group:
             state._replace_global(value)
 

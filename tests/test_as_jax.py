@@ -249,6 +249,12 @@ def test_variables_that_change_before_the_alias_give_way_to_the_program(tmp_path
                  "print(jax.config.jax_enable_x64, len(jax.devices()), jax.config.jax_debug_nans)",
                  tmp_path, first="")
     assert said == "True 1 True\n"
+    said = check("import os, pyjx\n"
+                 "pyjx.config.update('jax_enable_x64', False)\n"  # which it was
+                 "os.environ['JAX_ENABLE_X64'] = '1'\n"
+                 "import pyjx.as_jax, jax\n"
+                 "print(jax.config.jax_enable_x64)", tmp_path, first="")
+    assert said == "False\n"
 
 
 def test_a_version_that_there_is_not_shows_the_users_frames(tmp_path: Path) -> None:

@@ -749,6 +749,9 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
     (RuntimeError, r"(?s)^(INTERNAL: custom_partitioner: )Traceback .*?\n"
                    r"((?:\w+\.)*\w+: .*?)\n*Suspected Python",
      lambda exc, found, last: f"{found[1]}{found[2]}"),  # by C++, with every frame there is
+    (RuntimeError, "^INVALID_ARGUMENT: No such compile option",
+     "The compiler_options, of jit and of compile, are flags of XLA's by name, such as "
+     "{'xla_cpu_enable_fast_math': True}."),
     (AttributeError, "", misspelt.as_elsewhere),
     (TypeError, r"^unhashable type: '(?:\w+\.)*ArrayImpl'$",
      "An array is no key of a dictionary or a cache, nor in a set: give x.item() of a number, or "

@@ -220,16 +220,20 @@ def _has_axes(x: Any) -> bool:
     return _rank(x) > 0 and type(x) not in (list, tuple)
 
 
+def _is_value(x: Any) -> bool:
+    return hasattr(x, "dtype") or isinstance(x, (int, float, complex))
+
+
 # What fits a parameter of this name: of operations, NumPy's functions and `checkify.check`. Here,
 # and not where these check what they are given, as exchanged arguments fail in many places: at a
 # rank, a dtype, an axis, or in the loop over a sequence, where only one of them is known.
 _KINDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(["operand", "a", "arr"], _has_axes),
-    "update": lambda x: not isinstance(x, (list, tuple)),
+    "update": _is_value,
     "q": lambda x: True,  # whose rank may be too high by itself
     **dict.fromkeys(["start_indices", "scatter_indices", "indices"], _is_whole),
-    **dict.fromkeys(["start_index", "index"], lambda x: not _rank(x)),
-    "updates": lambda x: not isinstance(x, tuple),
+    **dict.fromkeys(["start_index", "index"], lambda x: _is_value(x) and not _rank(x)),
+    "updates": lambda x: _is_value(x) or isinstance(x, list),
     "dimension_numbers": lambda x: type(x).__name__.endswith("DimensionNumbers"),
     "axis_name": _is_name, "perm": lambda x: not isinstance(x, str),
     "concat_axis": lambda x: isinstance(x, int), "split_axis": lambda x: isinstance(x, int),

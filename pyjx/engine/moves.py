@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration, jaxlib_api
-from pyjx.core.arithmetic import APART, TOGETHER
+from pyjx.core.arithmetic import APART, TOGETHER, nothing
 from pyjx.core.array_type import Array
 from pyjx.core.avals import cotangent_aval, get_aval
 from pyjx.core.effects import no_effects
@@ -40,7 +40,7 @@ device_put_p: Primitive = register(Primitive(
 
 # Not cached: along Explicit axes a value lies as it does.
 sharding_constraint_p: Primitive = register(Primitive(
-    "sharding_constraint", arithmetic=lambda eqn: (0.0, 0.0), shape_rule=lambda x, **params: x,
+    "sharding_constraint", arithmetic=nothing, shape_rule=lambda x, **params: x,
     linear=TOGETHER, cached=False))
 
 _SPACES = {kind: space for space, kind in MEMORY_KINDS.items()}
@@ -126,7 +126,7 @@ def _shape_rule(x: Any, *, dst_sharding: Any, concrete_mesh: Mesh | AbstractMesh
 # `dst_sharding` is over an abstract mesh; `concrete_mesh` has its devices, where they were given.
 reshard_p: Primitive = register(Primitive(
     "reshard",
-    arithmetic=lambda eqn: (0.0, 0.0),
+    arithmetic=nothing,
     shape_rule=_shape_rule,
     cached=False,
     transpose=_transpose,

@@ -18,6 +18,7 @@ from pyjx.core.explicit import entries_of, one_entry
 from pyjx.core.scalars import check_int_fits
 from pyjx.core.trace import Tracer
 from pyjx.engine.moves import made_to_lie
+from pyjx.errors import UnexpectedTracerError
 from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.contractions import (
@@ -77,9 +78,9 @@ def contract(name: str, a: ArrayLike, b: ArrayLike, dimension_numbers: DotDimens
     try:
         out = dot_general_p.bind(a, b, dimension_numbers=dimension_numbers, precision=precision,
                                  preferred_element_type=preferred, out_sharding=out_sharding)
+    except UnexpectedTracerError:
+        raise
     except TypeError as error:
-        if type(error) is not TypeError:  # that of a leaked value has its words
-            raise
         raise TypeError(f"{name}: {error}") from None
     return convert(out, preferred, weak)
 

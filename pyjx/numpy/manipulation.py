@@ -224,7 +224,11 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     ndim = get_aval(a).ndim
     if axes is None:
         return permuted(a, all_axes(ndim)[::-1])
-    return permuted(a, tuple([canonical_axis(i, ndim) for i in as_tuple(axes)]))
+    order = tuple([canonical_axis(i, ndim) for i in as_tuple(axes)])
+    if len({*order}) < len(order) or len(order) < ndim:
+        raise TypeError("transpose permutation isn't a permutation of operand dimensions, got "
+                        f"permutation {as_tuple(axes)} for operand shape {get_aval(a).shape}.")
+    return permuted(a, order)
 
 
 @numpy_function(static_argnames=("axes",), unchanged=_in_order)

@@ -563,6 +563,26 @@ def test_a_list_is_exchanged_with_no_array(update):
     assert "That is the argument update" in said and "order of the arguments" not in said
 
 
+@pytest.mark.parametrize("operand", ["x", None, object(), len, {"k": 1.0}])
+def test_what_is_no_value_is_exchanged_with_none(operand):
+    for call in (lambda: lax.dynamic_update_slice_in_dim(operand, V, 0, 0),
+                 lambda: lax.dynamic_update_index_in_dim(operand, V, 0, 0)):
+        said = told(call)
+        assert "That is the argument operand" in said and "order of the arguments" not in said
+
+
+def test_options_that_xla_does_not_know():
+    for call in (lambda: jax.jit(lambda x: x, compiler_options={"xla_k": True})(V),
+                 lambda: jax.jit(lambda x: x).lower(V).compile({"xla_k": True})):
+        said = told(call)
+        assert "No such compile option: 'xla_k'. The compiler_options, of jit" in said
+
+
+def test_a_permutation_is_shown_as_it_was_given():
+    assert "permutation (-1, -1)" in told(lambda: jnp.transpose(jnp.ones((2, 3)), (-1, -1)))
+    assert "permutation (0,)" in told(lambda: jnp.transpose(jnp.ones((2, 3)), (0,)))
+
+
 PARAMETERS = {name: inspect.signature(function).parameters for name in dir(jnp)
            if inspect.isroutine(function := getattr(jnp, name)) and not name.startswith("_")}
 

@@ -38,10 +38,11 @@ def function(*args: Any) -> Any:
     return args
 
 
-ARRAYS = r"float|array|1\.|rank|dim|2D|size"
+ARRAYS = r"float|[aA]rray|1\.|rank|dim|2D|size"
 # What is planted, and how messages show it.
 PLANTS: dict[str, tuple[Any, str]] = {
-    "text": ("x", "'x'|str"), "none": (None, "None"), "half": (1.5, r"1\.5|float|\(\)|scalar"),
+    "text": ("x", "'x'|str|got x"), "none": (None, "None"),
+    "half": (1.5, r"1\.5|float|\(\)|scalar"),
     "object": (Thing(), "Thing"), "function": (function, "function"),
     "objects": ([Thing()], "Thing|list"),
     "texts": (["a", "b"], "'a'|list|tuple"), "dictionary": ({"k": 1.0}, "'k'|dict|str"),
@@ -52,7 +53,7 @@ PLANTS: dict[str, tuple[Any, str]] = {
     "deep": (np.ones((2, 1, 2, 1, 2), np.float32), "2, ?1, ?2|" + ARRAYS),
     # What is large, where a size or an axis belongs.
     "data": (jnp.zeros(6000, int), "6000|int32|" + ARRAYS),
-    "paragraph": ("x" * 50_000, "'?xxx|str"),
+    "paragraph": ("x" * 50_000, "'?xxx|str|'x', 'x'"),
     "many": (list(range(3000)), r"[\[(]?0, 1, 2|\b3000\b|list|tuple"),
 }
 # Flags last longer than a call; an endless loop, or a sleep, is what some are asked for.
@@ -66,7 +67,7 @@ EXPLAINED = re.compile(
     r"roofline|gaussian_kde|(value_and_grad|grad|jac\w*|hessian)\((has_aux|holomorphic|argnums)=|"
     r"is not implemented|split\(indices|: Arguments to batch_matmul|input operand 1 must have|"
     r"The second argument to householder_product|einsum_path|tensordot\(axes|jet\.jet|"
-    r"lax\.(scatter|gather)")
+    r"lax\.(scatter|gather)|for a product of rank|tree_broadcast")
 # A name that a message begins with, unless it is an operation's, whose words are JAX's.
 LEADING = re.compile(r"(?:[a-z]\w*\.)*(\w+)(?:\(\))?(?:: | requires ndarray)")
 NAMES = {name.rpartition(".")[2] for name, _ in public_callables()}

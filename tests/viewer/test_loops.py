@@ -57,6 +57,16 @@ def test_a_loop_may_carry_its_number_alone():
         assert listing.exact
 
 
+@pytest.mark.parametrize("length", [1000, 1003])
+def test_loops_that_lowering_writes_are_read(length):
+    lowered = jax.jit(jnp.cumsum).lower(jax.ShapeDtypeStruct((length,), np.float32))
+    listing = stablehlo_listing(lowered.as_text(), Places())
+    assert listing.exact  # an addition each, and what finds its place and counts
+    assert length < listing.flops[listing.entry] < 3 * length + 100
+    assert all(listing.in_place[row] for row, name in enumerate(listing.operation)
+               if name == "stablehlo.while")
+
+
 def test_pages_run_the_test_of_a_loop_once_more():
     def f(x):
         for _ in range(2):

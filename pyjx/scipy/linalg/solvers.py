@@ -81,8 +81,8 @@ def _without_axis(x: ArrayLike, vector: bool) -> Any:
 def _cho_solve(factor: Any, b: ArrayLike, lower: bool) -> Any:
     factor, b = arrays("cho_solve", factor, b)
     if get_aval(factor).ndim < 2:
-        raise ValueError("cho_solve: the factor must be a matrix, as that of cho_factor(a), got "
-                         f"{get_aval(factor)}")
+        raise ValueError("cho_solve: the factor must be a matrix, as that of c_and_lower = "
+                         f"cho_factor(a), got {get_aval(factor)}")
     b, vector = as_columns(factor, b, "cho_solve")
     factor, b = stretched(factor, b)
     for first in (True, False):

@@ -344,7 +344,8 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     (3,)
     """
     dims = as_axes("bcoo_squeeze", dimensions, arr.ndim)
-    lax.squeeze_p.out_avals((ShapedArray(arr.shape, arr.dtype),), {"dimensions": dims})
+    if any([arr.shape[d] != 1 for d in dims]):
+        lax.squeeze_p.out_avals((ShapedArray(arr.shape, arr.dtype),), {"dimensions": dims})
     return _squeezed(arr, dims=dims)  # type: ignore[no-any-return]
 
 
