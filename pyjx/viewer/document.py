@@ -29,7 +29,7 @@ from pyjx.viewer import stablehlo as stablehlo_forms
 from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.jaxprs import Pass, changes, jaxpr_listing, jaxpr_of, passes
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
-from pyjx.viewer.quantities import MemoryCurve, memory
+from pyjx.viewer.memory import MemoryCurve, memory, thinned
 from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, divided, lines_of, tables
 
 if TYPE_CHECKING:
@@ -120,7 +120,6 @@ def _numbered(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
 # In the order in which they are read.
 _SCRIPTS = ("program.js", "rows.js", "highlight.js", "pane.js", "search.js", "costs.js",
             "details.js", "memory.js", "graph.js", "flow.js", "passes.js", "app.js")
-_MOST_STEPS = 2000  # of a curve
 _AROUND = 2  # lines of source above and below one that is shown
 
 
@@ -170,10 +169,8 @@ def _both_curves(memory: MemoryProfile | None) -> dict[str, Any] | None:
     """What is expected without a budget and within it; None where there is none."""
     if memory is None or memory.budget is None:
         return None
-    before, after = [[max(curve[i:i + step]) for i in range(0, len(curve), step)]
-                     for curve in (memory.before, memory.after)
-                     for step in [-(-len(curve) // _MOST_STEPS)]]
-    return {"bytes": memory.budget, "before": before, "after": after,
+    return {"bytes": memory.budget, "before": thinned(memory.before),
+            "after": thinned(memory.after),
             "largest": list(map(str, memory.largest)), "again": list(map(str, memory.given_up))}
 
 

@@ -18,7 +18,7 @@ from pyjx.viewer.graphs import call_graph, dot
 from pyjx.viewer.hlo import FREE, hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import HEAD, UNKNOWN, Listing, Places
-from pyjx.viewer.quantities import memory
+from pyjx.viewer.memory import memory
 from pyjx.viewer.ranking import arrays
 from pyjx.viewer.stablehlo import stablehlo_listing
 
