@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
@@ -40,7 +39,7 @@ def call_graph(listing: Listing) -> CallGraph:
     for head in listing.heads:
         graph.node(("", head), listing.name[head], head)
     for head in listing.heads:
-        graph.walk(head, head + 1, graph.ends[head])
+        graph.walk(head, head)
     return CallGraph(graph.labels, graph.rows, graph.counts, graph.flops, graph.traffic,
                      [(a, b, n) for (a, b), n in graph.edges.items()])
 
@@ -76,29 +75,18 @@ class _Graph:
             sums[number] = sums[number] + numbers[row] if known else -1.0
         return number
 
-    def walk(self, caller: int, start: int, stop: int) -> None:
-        """Add what the rows between two others call."""
-        for row, has_body in self._running(start, stop):
-            inside = caller
-            if has_body:
-                label = self._label(row)
-                inside = row
-                parent = self._of_row[caller]
-                self._edge(parent, self.node((label, parent), label, row))
-                self.walk(row, row + 1, self.ends[row])
-            for head in self.listing.calls.get(row, ()):
-                self._edge(self._of_row[inside], self._of_row[head])
-
-    def _running(self, start: int, stop: int) -> Iterator[tuple[int, bool]]:
-        """The rows of some others, as deep as it needs, that call functions or run bodies."""
-        listing = self.listing
-        row = start
-        while row < stop:
-            runs = listing.kind[row] != HEAD and listing.runs_bodies(row)
-            has_body = runs and self.ends[row] > row + 1
-            if has_body or row in listing.calls:
-                yield row, has_body
-            row = self.ends[row] if has_body else row + 1
+    def walk(self, caller: int, row: int) -> None:
+        """Add what a row calls, and what is below it."""
+        listing, inside = self.listing, caller
+        if listing.runs_bodies(row) and self.ends[row] > row + 1:
+            label, parent, inside = self._label(row), self._of_row[caller], row
+            self._edge(parent, self.node((label, parent), label, row))
+        for body in listing.below(row, self.ends):
+            if listing.kind[body[0]] == HEAD:
+                self._edge(self._of_row[inside], self._of_row[body[0]])
+            else:
+                for inner in body:
+                    self.walk(inside, inner)
 
     def _label(self, row: int) -> str:
         text = self.listing.text[row].removeprefix("ROOT ")

@@ -277,6 +277,12 @@ class Listing:
     def runs_bodies(self, row: int) -> bool:
         return row in self.bodies and self.bodies[row].how == RUN
 
+    def running(self, row: int, ends: Sequence[int]) -> list[list[int]]:
+        """The bodies and functions that an operation runs, as `below` gives them."""
+        bodies = self.below(row, ends) if self.runs_bodies(row) else []
+        often = self.bodies.get(row, ONCE).each(len(bodies))
+        return [body for n, body in zip(often, bodies, strict=False) if n]
+
     def set_runs(self, row: int, times: float | None, asks: Sequence[bool] = (False,)) -> None:
         """Note how often the bodies of an operation run, and which of them ask whether there is
         another run, the last time in vain; all run once where that is not known."""

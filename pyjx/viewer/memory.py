@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pyjx.core.records import Record
-from pyjx.viewer.listing import HEAD, NOTE, OPERATION, Listing
+from pyjx.viewer.listing import HEAD, NOTE, OPERATION, UNKNOWN, Listing
 
 _Step = TypeVar("_Step")
 
@@ -83,11 +83,18 @@ class _Estimate:
     def __init__(self, listing: Listing, constants: frozenset[str]) -> None:
         self._listing = listing
         self._constants = constants
-        self._ends = listing.ends()
+        self._ends = ends = listing.ends()
         self._known: dict[int, _Curve] = {}
-        # Bodies of loops, which write into what they get: the loop has memory for it.
-        self._repeated = {body for row in listing.bodies for body in self._bodies(row)
-                          if row in listing.in_place or row in listing.views}
+        # Functions and bodies are known by their first rows.
+        self._bodies: dict[int, list[int]] = {}
+        self._stops = {listing.entry: ends[listing.entry]}
+        self._loops: dict[int, int] = {}  # around what writes into what it gets: memory of theirs
+        for row in listing.bodies:
+            bodies = listing.running(row, ends)
+            self._bodies[row] = [body[0] for body in bodies]
+            self._stops.update({body[0]: ends[body[-1]] for body in bodies})
+            if row in listing.in_place or row in listing.views:
+                self._loops.update(dict.fromkeys(self._bodies[row], row))
 
     def arguments(self, head: int) -> int:
         """Bytes of a function's arguments: those that its head has, and those in rows."""
@@ -97,7 +104,7 @@ class _Estimate:
             sum(self._sizes(r)) for r in own if listing.operation[r] == "parameter"])
 
     def function(self, head: int) -> _Curve:
-        """The curve of a function, or of a body that begins with a note."""
+        """The curve of a function or body."""
         if head not in self._known:
             self._known[head] = _Curve([], [], [])  # for a call of itself
             self._known[head] = self._computed(self._own(head), head)
@@ -110,9 +117,9 @@ class _Estimate:
     def _own(self, head: int, parameters: bool = False) -> list[int]:
         """The operations of a function itself; with its `parameters` or without."""
         listing, rows = self._listing, []
-        row = head + 1
-        while row < self._ends[head]:
-            if listing.kind[row] == NOTE:  # such as the one above the parameters
+        row = head
+        while row < self._stops[head]:
+            if listing.kind[row] in (HEAD, NOTE):  # such as the one above the parameters
                 row += 1
                 continue
             if parameters or listing.operation[row] != "parameter":
@@ -136,27 +143,12 @@ class _Estimate:
             if row in listing.in_place:  # there while it runs
                 live += made.pop(row, 0)
             if len(steps) < _MOST_INSIDE:
-                for body in self._bodies(row):
+                for body in self._bodies.get(row, ()):
                     steps += [(r, live + b) for r, b in self.function(body).steps]
             live += made.get(row, 0)
             steps.append((row, live))
             live -= freed.get(row, 0)
         return _Curve(steps, starts, values)
-
-    def _bodies(self, row: int) -> list[int]:
-        """The functions that an operation runs, or the notes above its bodies."""
-        listing = self._listing
-        if not listing.runs_bodies(row):
-            return []
-        called = list(listing.calls.get(row, ()))
-        inner = row + 1
-        if inner < self._ends[row] and listing.kind[inner] != NOTE:
-            return [*called, row]  # one body, right below
-        while inner < self._ends[row]:
-            if listing.kind[inner] == NOTE:
-                called.append(inner)
-            inner = self._ends[inner]
-        return called
 
     def _values(self, rows: Sequence[int], head: int
                 ) -> tuple[list[tuple[int, int, int, int]], dict[int, int]]:
@@ -166,8 +158,10 @@ class _Estimate:
         parts: dict[int, list[_Part]] = {}
         sizes: dict[_Part, int] = {}
         last: dict[_Part, int] = {}
-        for row in (head, *self._own(head, parameters=True)) if head in self._repeated else ():
-            if row == head or listing.operation[row] == "parameter":
+        loop = self._loops.get(head, UNKNOWN)
+        for row in () if loop == UNKNOWN else (loop, head, *self._own(head, parameters=True)):
+            if row == loop or listing.kind[row] in (HEAD, NOTE) or (
+                    listing.operation[row] == "parameter"):
                 parts[row] = [(row, _GIVEN)]
         for row in rows:
             read = [part for o in self._reads(row) for part in parts.get(o, ())]
@@ -177,7 +171,7 @@ class _Estimate:
                 pick = listing.picks.get(row)
                 parts[row] = read if pick is None or pick >= len(read) else [read[pick]]
                 continue
-            if listing.operation[row] in self._constants or listing.kind[row] == HEAD:
+            if listing.operation[row] in self._constants:
                 continue
             parts[row] = []
             for i, size in enumerate(self._sizes(row)):
@@ -230,14 +224,14 @@ class _Estimate:
     def alive(self, head: int, step: int) -> list[tuple[int, int]]:
         """The rows whose values are alive at a step of a function, and their bytes."""
         curve = self.function(head)
-        start, row = max((pair for pair in curve.starts if pair[0] <= step), default=(0, head))
+        start, row = max([pair for pair in curve.starts if pair[0] <= step])
         found: dict[int, int] = {}
         for made, size, first, until in curve.values:
             if first < row <= until or (first == row and (
                     curve.steps[step][0] == row or row in self._listing.in_place)):
                 found[made] = found.get(made, 0) + size
         offset = step - start
-        for body in self._bodies(row) if row != head else ():
+        for body in self._bodies.get(row, ()):
             length = len(self.function(body).steps)
             if offset < length:
                 return [*found.items(), *self.alive(body, offset)]
