@@ -31,8 +31,20 @@ class Carried(NamedTuple):
     position: int
 
 
+class Number(NamedTuple):
+    """A number, and the name of its type: `uint8`, `ui8`, `u8`."""
+
+    value: int
+    type: str
+
+    def reaches(self, other: int) -> bool:
+        """Whether another number is one of the type."""
+        bits, signed = int("".join(filter(str.isdigit, self.type))), self.type[0] != "u"
+        return -(1 << bits - 1) * signed <= other < 1 << bits - signed
+
+
 # A number, what is carried, or an operation and its operands; None for others.
-Known = int | Carried | tuple[Any, ...] | None
+Known = Number | Carried | tuple[Any, ...] | None
 
 _TURNED = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
 _SIGNS = {"add": 1, "sub": -1, "subtract": -1}
@@ -40,30 +52,32 @@ _SIGNS = {"add": 1, "sub": -1, "subtract": -1}
 
 def trips(test: Known, carried: Sequence[tuple[Any, Any]], before: Callable[[Any], Known],
           inside: Callable[[Any], Known]) -> float | None:
-    """How often a loop runs that counts from one number to another; None for other loops.
+    """How often a loop runs that counts from one number to another; None for other loops, such as
+    those whose numbers begin again behind the largest one.
 
     Args:
       test: what is known of its test.
       carried: of all that it carries the values before it and at the end of its body.
       before, inside: give what is known of these two. They are asked of few.
 
-    >>> i, same = Carried(0), lambda x: x
-    >>> trips(("LT", i, 10), [(0, ("stablehlo.add", 3, i))], same, same)
+    >>> i, same, (zero, one, three, ten) = Carried(0), lambda x: x, [
+    ...     Number(n, "i32") for n in (0, 1, 3, 10)]
+    >>> trips(("LT", i, ten), [(zero, ("stablehlo.add", three, i))], same, same)
     4.0
-    >>> trips(("le", Carried(1), i), [(5, ("sub", i, 1)), (0, Carried(1))], same, same)
-    6.0
+    >>> trips(("le", Carried(1), i), [(three, ("sub", i, one)), (zero, Carried(1))], same, same)
+    4.0
     """
-    def start(x: Known) -> int | None:
+    def start(x: Known) -> Number | None:
         found = before(carried[x.position][0]) if isinstance(x, Carried) and \
             x.position < len(carried) else None
-        return found if isinstance(found, int) else None
+        return found if isinstance(found, Number) else None
 
     def number(x: Known) -> int | None:
         """A number, or what is carried and stays one."""
         first = start(x)
         if first is not None and isinstance(x, Carried):
-            return first if inside(carried[x.position][1]) == x else None
-        return x if isinstance(x, int) else None
+            return first.value if inside(carried[x.position][1]) == x else None
+        return x.value if isinstance(x, Number) else None
 
     match test:
         case (str(asked), i, limit):
@@ -76,8 +90,10 @@ def trips(test: Known, carried: Sequence[tuple[Any, Any]], before: Callable[[Any
                     case (str(made), a, b):
                         sign = _SIGNS.get(plain(made), 0)
                         a, b = (b, a) if sign == 1 and a != i else (a, b)
-                        return _steps(asked, last - first, sign * (number(b) or 0)) \
-                            if a == i else None
+                        step = sign * (number(b) or 0)
+                        found = _steps(asked, last - first.value, step) if a == i else None
+                        return found if found is not None and first.reaches(
+                            first.value + int(found) * step) else None
     return None
 
 

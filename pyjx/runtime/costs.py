@@ -12,7 +12,7 @@ from pyjx.core.arithmetic import Amounts, Runs, elementwise
 from pyjx.core.avals import nbytes
 from pyjx.core.dtypes import issubdtype
 from pyjx.core.evaluation import holds_jaxprs, program_of
-from pyjx.core.forms import Carried, Known, touched, trips
+from pyjx.core.forms import Carried, Known, Number, touched, trips
 from pyjx.core.frames import user_line
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.passes.dce import used_variables
@@ -223,10 +223,11 @@ def _known(v: Any, inside: Mapping[Var, Any], eqns: Sequence[JaxprEqn] = (), dee
         return (made.primitive.name, *[_known(x, inside, eqns, False) for x in made.invars]) \
             if deep else None
     value = v.val if isinstance(v, Literal) else inside.get(v)
-    if value is None or isinstance(value, Carried):
+    if value is None or isinstance(value, (Carried, Number)):
         return value
     try:
-        return int(value) if issubdtype(v.aval.dtype, np.integer) and not v.aval.shape else None
+        return Number(int(value), v.aval.dtype.name) if (
+            issubdtype(v.aval.dtype, np.integer) and not v.aval.shape) else None
     except (TypeError, RuntimeError):  # constants may be traced, deleted, or of other processes
         return None
 

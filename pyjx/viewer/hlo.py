@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
-from pyjx.core.forms import Carried, Known, touched, trips
+from pyjx.core.forms import Carried, Known, Number, touched, trips
 from pyjx.core.records import Record
 from pyjx.viewer.listing import (
     CLOSING,
@@ -45,7 +45,7 @@ TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 _INDEX = re.compile(r"\), index=(\d+)")
 _PARAMETER = re.compile(r"parameter\((\d+)\)")
 _DIRECTION = re.compile(r"direction=(\w+)")
-_INTEGER = re.compile(r" [su]\d+\[\]\S* constant\((-?\d+)\)")
+_INTEGER = re.compile(r" ([su]\d+)\[\]\S* constant\((-?\d+)\)")
 _DEVICES = re.compile(r"(replica_count|num_partitions)=(\d+)")
 _GIVEN_BACK = re.compile(r"\{(\d*)\}: \(\d+, \{")
 _COMMENT = re.compile(r"/\*index=\d+\*/")
@@ -278,7 +278,7 @@ def _known(c: Computation, name: str, deep: bool = True) -> Known:
         return None
     if x.opcode == "constant":
         number = _INTEGER.search(x.text)
-        return int(number[1]) if number else None
+        return Number(int(number[2]), number[1]) if number else None
     if x.opcode == "parameter":
         return Carried(0)
     if x.opcode == "get-tuple-element":

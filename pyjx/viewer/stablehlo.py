@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyjx.core.forms import Carried, Known, touched, trips
+from pyjx.core.forms import Carried, Known, Number, touched, trips
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, ONCE, UNCOUNTED, UNKNOWN, Listing, Places
 from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
 
@@ -33,7 +33,7 @@ _PARAMETER = re.compile(r"(%[\w$.\-]+): ((?:[^,<>()]|<[^<>]*(?:<[^<>]*>[^<>]*)*>
 _REGION = re.compile(r"\s+(?:cond|do|reducer\(.*) ?\{$")
 _DEVICES = re.compile(r"mhlo\.num_(replicas|partitions) = (\d+)")
 _TESTED = re.compile(r"compare (\w+),")
-_INTEGER = re.compile(r"constant dense<(-?\d+)> : tensor<u?i\d+>")
+_INTEGER = re.compile(r"constant dense<(-?\d+)> : tensor<(u?i\d+)>")
 _DONATED = re.compile(r"tf\.aliasing_output = (\d+)")
 _INITIAL = re.compile(r"(%[\w$.\-]+) = (%[\w$.\-]+)")
 
@@ -219,7 +219,7 @@ class _Writer:
             return Carried(self._carried[value])
         text = self.listing.text[row].partition(" = ")[2] if row != UNKNOWN else ""
         if number := _INTEGER.search(text):
-            return int(number[1])
+            return Number(int(number[1]), number[2])
         tested = _TESTED.search(text)
         return (tested[1] if tested else self.listing.operation[row],
                 *[self._known(v, False) for v in _VALUE.findall(text)]) if text and deep else None

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from pyjx.core.forms import Carried, trips
+from pyjx.core.forms import Carried, Number, trips
 
 i = Carried(0)
+
+
+def typed(x, name="int32"):
+    """Numbers with their type."""
+    match x:
+        case int():
+            return Number(x, name)
+        case Carried() | str() | None:
+            return x
+    return type(x)([typed(y, name) for y in x])
 
 
 @pytest.mark.parametrize(("test", "start", "step", "times"), [
@@ -23,7 +33,20 @@ i = Carried(0)
 def test_how_often_a_loop_runs(test, start, step, times):
     """However it is written: its number or the limit first, these among what it carries."""
     carried = [(start, step), (11, Carried(1)), (3, Carried(2))]
-    assert trips(test, carried, lambda x: x, lambda x: x) == times
+    assert trips(typed(test), typed(carried), lambda x: x, lambda x: x) == times
+
+
+@pytest.mark.parametrize("spelling", ["{}int8", "{}i8", "{}8"])
+@pytest.mark.parametrize(("sign", "test", "start", "step", "times"), [
+    ("u", ("LT", i, 250), 0, ("add", i, 100), None), ("u", ("LT", i, 250), 0, ("add", i, 85), 3),
+    ("u", ("LE", i, 255), 0, ("add", i, 1), None), ("u", ("GE", i, 0), 9, ("sub", i, 1), None),
+    ("u", ("GT", i, 0), 9, ("sub", i, 1), 9), ("u", ("NE", i, 255), 0, ("add", i, 1), 255),
+    ("", ("LT", i, 100), 0, ("add", i, 50), 2), ("", ("LT", i, 127), 0, ("add", i, 50), None),
+    ("", ("GE", i, -128), 0, ("sub", i, 1), None), ("", ("GT", i, -128), 0, ("sub", i, 1), 128)])
+def test_what_leaves_the_range_of_its_type_begins_again(spelling, sign, test, start, step, times):
+    name = spelling.format(sign or ("s" if spelling == "{}8" else ""))
+    assert trips(typed(test, name), [(Number(start, name), typed(step, name))],
+                 lambda x: x, lambda x: x) == times
 
 
 def test_what_does_not_count_is_not_looked_at():
@@ -33,6 +56,6 @@ def test_what_does_not_count_is_not_looked_at():
         asked.append(x)
         return x
 
-    carried = [(0, ("add", Carried(0), 1)), *[(k, Carried(k)) for k in range(1, 2000)]]
-    assert trips(("LT", Carried(0), 10), carried, known, known) == 10
+    carried = typed([(0, ("add", i, 1)), *[(k, Carried(k)) for k in range(1, 2000)]])
+    assert trips(typed(("LT", i, 10)), carried, known, known) == 10
     assert len(asked) < 10

@@ -42,6 +42,19 @@ def test_all_forms_know_the_same_loops(f):
         assert listing.exact and listing.flops[listing.entry] == cost.total.flops
 
 
+@pytest.mark.parametrize(("limit", "start", "exact"), [
+    (np.uint8(250), np.uint8(0), False), (np.uint8(200), np.uint8(0), True),
+    (np.int8(127), np.int8(-100), False), (np.int8(0), np.int8(-100), True)])
+def test_numbers_that_begin_again_behind_the_largest_one_are_not_counted(limit, start, exact):
+    traced = jax.jit(loop(lambda i: i < limit, lambda i: i + type(limit)(100), start)).trace(LINE)
+    lowered = traced.lower()
+    assert traced.cost().exact == exact
+    for listing in (jaxpr_listing(traced.jaxpr, Places()),
+                    stablehlo_listing(lowered.as_text(), Places()),
+                    hlo_listing(lowered.as_text("hlo"), Places(), "HLO")):
+        assert listing.exact == exact
+
+
 def test_a_limit_may_be_a_constant_of_the_program():
     limit = jnp.array(10)
     traced = jax.jit(loop(lambda i: i < limit, lambda i: i + 1)).trace(LINE)
