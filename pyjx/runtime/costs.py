@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,12 +14,12 @@ from pyjx.core.arithmetic import Amounts, Runs, elementwise
 from pyjx.core.avals import nbytes
 from pyjx.core.dtypes import issubdtype
 from pyjx.core.evaluation import holds_jaxprs, program_of
-from pyjx.core.forms import Carried, Known, Number, touched, trips
 from pyjx.core.frames import user_line
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.passes.dce import used_variables
 from pyjx.core.records import Record
 from pyjx.engine.decompose import decomposition_of
+from pyjx.runtime.counted_loops import Carried, Known, Number, trips
 
 
 class Cost(Record):
@@ -261,6 +263,45 @@ def moved(eqn: JaxprEqn, used: Set[Atom] | None = None) -> float:
     reads, writes = touched(name, [float(nbytes(v.aval)) for v in eqn.invars],
                             float(sum([nbytes(v.aval) for v in results])))
     return sum(reads) + writes
+
+
+_TAKES = re.compile(r"(real_)?(dynamic_)?(slice|gather)|get")
+_PUTS = re.compile(r"dynamic_update_slice|swap|addupdate|scatter.*")
+
+
+def touched(operation: str, operands: Sequence[float], results: float) -> tuple[list[float], float]:
+    """The bytes that an operation reads of each operand, and those that it writes. What takes a
+    part of its first operand reads that part, and what puts one there writes it in place: none of
+    the rest moves. Some read the part before: to add to it, or to give it. All scatters do, as XLA
+    counts them: where an index is out of bounds they write what was there.
+
+    >>> touched("dynamic-slice", [4000.0, 4.0], 40.0)
+    ([40.0, 4.0], 40.0)
+    >>> touched("dynamic_update_slice", [4000.0, 40.0, 4.0], 4000.0)
+    ([0.0, 40.0, 4.0], 40.0)
+    >>> touched("addupdate", [4000.0, 40.0, 4.0], 0.0)
+    ([40.0, 40.0, 4.0], 40.0)
+    """
+    name, reads = plain(operation), list(operands)
+    if _TAKES.fullmatch(name) and reads:
+        reads[0] = min(reads[0], results)
+    elif _PUTS.fullmatch(name):  # scatters have several buffers, indices, as many updates
+        first = len(reads) // 2 + 1 if name.startswith("scatter") else 1
+        parts = [min(pair) for pair in zip(reads, reads[first:2 * first], strict=False)]
+        given = results if name == "swap" else 0.0
+        before = given if name in ("swap", "dynamic_update_slice") else math.inf
+        reads[:len(parts)] = [min(part, before) for part in parts]
+        results = sum(parts) + given
+    return reads, results
+
+
+def plain(operation: str) -> str:
+    """The name that an operation has in all forms.
+
+    >>> plain("stablehlo.dynamic_slice"), plain("scatter-add"), plain("slice-start")
+    ('dynamic_slice', 'scatter_add', 'slice')
+    """
+    return operation.rpartition(".")[2].replace("-", "_").removesuffix("_start")
 
 
 def cost_of(eqn: JaxprEqn) -> Cost:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
-from pyjx.core.forms import Carried, Known, Number, touched, trips
 from pyjx.core.records import Record
+from pyjx.runtime.costs import touched
+from pyjx.runtime.counted_loops import Carried, Known, Number, trips
 from pyjx.viewer.listing import (
     CLOSING,
     FUSED,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from pyjx.core.arithmetic import products
-from pyjx.core.forms import plain
+from pyjx.runtime.costs import plain
 from pyjx.viewer.listing import APPLIED, Bodies
 
 _HLO_ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=\s]*)\]")

@@ -8,8 +8,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from pyjx.core.forms import plain
 from pyjx.core.records import Record
+from pyjx.runtime.costs import plain
 from pyjx.viewer.listing import (
     APPLIED,
     FUSED,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyjx.core.forms import Carried, Known, Number, touched, trips
+from pyjx.runtime.costs import touched
+from pyjx.runtime.counted_loops import Carried, Known, Number, trips
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, ONCE, UNCOUNTED, UNKNOWN, Listing, Places
 from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
 

@@ -1,29 +1,10 @@
-"""What the forms of a program say in words of their own: names of operations, how often loops run,
-and what operations read and write.
-"""
+"""How often loops run that count from one number to another, whichever form they are read in."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-# -- names -----------------------------------------------------------------------------------------
-
-_WORD = re.compile(r"[-_]")
-
-
-def plain(operation: str) -> str:
-    """The name that an operation has in all forms.
-
-    >>> plain("stablehlo.dynamic_slice"), plain("scatter-add"), plain("slice-start")
-    ('dynamic_slice', 'scatter_add', 'slice')
-    """
-    return _WORD.sub("_", operation.rpartition(".")[2]).removesuffix("_start")
-
-
-# -- loops -----------------------------------------------------------------------------------------
 
 class Carried(NamedTuple):
     """A value that a loop carries, by its position."""
@@ -88,7 +69,7 @@ def trips(test: Known, carried: Sequence[tuple[Any, Any]], before: Callable[[Any
             if first is not None and last is not None and isinstance(i, Carried):
                 match inside(carried[i.position][1]):
                     case (str(made), a, b):
-                        sign = _SIGNS.get(plain(made), 0)
+                        sign = _SIGNS.get(made.rpartition(".")[2], 0)
                         a, b = (b, a) if sign == 1 and a != i else (a, b)
                         step = sign * (number(b) or 0)
                         found = _steps(asked, last - first.value, step) if a == i else None
@@ -106,35 +87,3 @@ def _steps(asked: str, distance: int, step: int) -> float | None:
     if step and asked == "LE":
         return float(max(distance // step + 1, 0))
     return distance / step if step and asked == "NE" and distance >= 0 == distance % step else None
-
-
-# -- bytes -----------------------------------------------------------------------------------------
-
-_TAKES = re.compile(r"(real_)?(dynamic_)?(slice|gather)|get")
-_PUTS = re.compile(r"dynamic_update_slice|swap|addupdate|scatter.*")
-
-
-def touched(operation: str, operands: Sequence[float], results: float) -> tuple[list[float], float]:
-    """The bytes that an operation reads of each operand, and those that it writes. What takes a
-    part of its first operand reads that part, and what puts one there writes it in place: none of
-    the rest moves. Some read the part before: to add to it, or to give it. All scatters do, as XLA
-    counts them: where an index is out of bounds they write what was there.
-
-    >>> touched("dynamic-slice", [4000.0, 4.0], 40.0)
-    ([40.0, 4.0], 40.0)
-    >>> touched("dynamic_update_slice", [4000.0, 40.0, 4.0], 4000.0)
-    ([0.0, 40.0, 4.0], 40.0)
-    >>> touched("addupdate", [4000.0, 40.0, 4.0], 0.0)
-    ([40.0, 40.0, 4.0], 40.0)
-    """
-    name, reads = plain(operation), list(operands)
-    if _TAKES.fullmatch(name) and reads:
-        reads[0] = min(reads[0], results)
-    elif _PUTS.fullmatch(name):  # scatters have several buffers, indices, as many updates
-        first = len(reads) // 2 + 1 if name.startswith("scatter") else 1
-        parts = [min(pair) for pair in zip(reads, reads[first:2 * first], strict=False)]
-        given = results if name == "swap" else 0.0
-        before = given if name in ("swap", "dynamic_update_slice") else math.inf
-        reads[:len(parts)] = [min(part, before) for part in parts]
-        results = sum(parts) + given
-    return reads, results

@@ -1,10 +1,10 @@
-"""What the forms of a program say in words of their own."""
+"""How often loops run that count, from what is known of their numbers."""
 
 from __future__ import annotations
 
 import pytest
 
-from pyjx.core.forms import Carried, Number, trips
+from pyjx.runtime.counted_loops import Carried, Number, trips
 
 i = Carried(0)
 
