@@ -130,7 +130,7 @@ class RooflineResult:
 
 
 Rule = Callable[..., RooflineResult]
-_Known = dict[tuple[ClosedJaxpr, Any], RooflineResult]  # of programs over meshes
+_Known = dict[tuple[ClosedJaxpr | Jaxpr, Any], RooflineResult]  # of programs over meshes
 rooflines: dict[Primitive, Rule] = {}  # of libraries, and for what is not counted otherwise
 
 
@@ -254,8 +254,8 @@ _LINKS: dict[Primitive, Callable[[int, list[int], JaxprEqn], tuple[int, int]]] =
     lax.ppermute_p: _permuted}
 
 
-def _of_program(program: ClosedJaxpr, mesh: Mesh | AbstractMesh | None, pins: tuple[bool, bool],
-                known: _Known, outside: bool = False) -> RooflineResult:
+def _of_program(program: ClosedJaxpr | Jaxpr, mesh: Mesh | AbstractMesh | None,
+                pins: tuple[bool, bool], known: _Known, outside: bool = False) -> RooflineResult:
     """`outside` of a `shard_map` values are those of all devices, and no device holds them."""
     if (total := known.get((program, mesh))) is None:
         total = RooflineResult(peak_hbm_bytes=0 if outside else _peak(program.jaxpr))

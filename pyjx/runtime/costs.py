@@ -166,7 +166,7 @@ def counted(program: ClosedJaxpr | Jaxpr, line: str = "?", known: _Known | None 
 class Run(NamedTuple):
     """Programs of which an equation runs one, and how often; None where nobody knows."""
 
-    programs: Sequence[ClosedJaxpr]
+    programs: Sequence[ClosedJaxpr | Jaxpr]
     times: float | None
 
 

@@ -40,38 +40,33 @@ def call_graph(listing: Listing) -> CallGraph:
         graph.node(("", head), listing.name[head], head)
     for head in listing.heads:
         graph.walk(head, head)
-    return CallGraph(graph.labels, graph.rows, graph.counts, graph.flops, graph.traffic,
-                     [(a, b, n) for (a, b), n in graph.edges.items()])
+    graph.found.edges.extend([(a, b, n) for (a, b), n in graph.edges.items()])
+    return graph.found
 
 
 class _Graph:
     def __init__(self, listing: Listing) -> None:
         self.listing = listing
         self.ends = listing.ends()
-        self.labels: list[str] = []
-        self.rows: list[int] = []
-        self.counts: list[int] = []
-        self.flops: list[float] = []
-        self.traffic: list[float] = []
+        self.found = CallGraph([], [], [], [], [], [])
         self.edges: dict[tuple[int, int], int] = {}
         self._known: dict[tuple[str, int], int] = {}
         self._of_row: dict[int, int] = {}
 
     def node(self, key: tuple[str, int], label: str, row: int) -> int:
         """The node of a row: a function's own, or that of alike bodies below another one."""
-        number = self._known.get(key)
-        if number is None:
-            number = self._known[key] = len(self.labels)
-            self.labels.append(label)
-            self.rows.append(row)
-            self.counts.append(0)
-            self.flops.append(0.0)
-            self.traffic.append(0.0)
+        found, listing = self.found, self.listing
+        number = self._known.setdefault(key, len(found.labels))
+        if number == len(found.labels):
+            found.labels.append(label)
+            found.rows.append(row)
+            found.counts.append(0)
+            found.flops.append(0.0)
+            found.traffic.append(0.0)
         self._of_row[row] = number
-        self.counts[number] += 1
-        for sums, numbers in ((self.flops, self.listing.flops),
-                              (self.traffic, self.listing.traffic)):
-            known = row not in self.listing.unsized and sums[number] >= 0
+        found.counts[number] += 1
+        for sums, numbers in ((found.flops, listing.flops), (found.traffic, listing.traffic)):
+            known = row not in listing.unsized and sums[number] >= 0
             sums[number] = sums[number] + numbers[row] if known else -1.0
         return number
 

@@ -18,7 +18,7 @@ from pyjx.core.name_stack import Scope as NamedScope
 from pyjx.core.printer import JaxprPpContext, Printer
 from pyjx.core.records import Record
 from pyjx.core.value_texts import shortened
-from pyjx.runtime.costs import FREE, arithmetic, constants_of, moved, runs_of, unsized
+from pyjx.runtime.costs import FREE, Run, arithmetic, constants_of, moved, runs_of, unsized
 from pyjx.runtime.lower import as_lowered, in_own_operations
 from pyjx.runtime.placement import Placement
 from pyjx.viewer.listing import (
@@ -167,20 +167,24 @@ class _Writer(Printer):
             self._nested(eqn, row, key, jaxpr, depth, _inner_scope(scope, eqn, key))
 
     def _runs(self, eqn: JaxprEqn, row: int, jaxprs: Sequence[Jaxpr]) -> None:
-        """Note how often the jaxprs among the parameters of an equation run."""
-        listing, devices = self.listing, eqn.primitive.holder.devices(eqn.params)
+        """Note how often the jaxprs among the parameters of an equation run: as often as its rule
+        for arithmetic says, if it has one. Values of kernels stay in these."""
+        listing, rule, holder = self.listing, eqn.primitive.arithmetic, eqn.primitive.holder
+        devices = holder.devices(eqn.params)
         listing.set_devices(max(listing.devices, devices), "shard_map")
-        runs = [] if eqn.primitive.arithmetic is not None else runs_of(eqn, self._constants)
+        said = rule(eqn) if rule is not None and row not in listing.unsized else None
+        runs = [Run([program], times) for program, times in said] if isinstance(said, list) else \
+            runs_of(eqn, self._constants) if rule is None else []
         often: dict[Jaxpr, float] = {}
-        for program, times in [(p.jaxpr, run.times) for run in runs for p in run.programs]:
-            often[program] = 1.0 if times is None else times / devices
+        for programs, times in runs:
+            often.update({p.jaxpr: 1.0 if times is None else times / devices for p in programs})
             if times is None:
                 listing.inexact.add(row)
-        if often.keys() & jaxprs:  # of one that stands twice the first runs
-            each = tuple([often.pop(j, 0.0) for j in jaxprs])
-            listing.bodies[row] = Bodies(RUN, each if len({*each}) > 1 else each[:1])
-        else:
-            listing.bodies[row] = _bodies(eqn, jaxprs)
+        listing.bodies[row] = UNCOUNTED
+        if often.keys() & jaxprs:
+            how = RUN if rule is None else APPLIED if holder.stands_for is None else FUSED
+            each = tuple([often.pop(j, 0.0) for j in jaxprs])  # the first of those that are alike
+            listing.bodies[row] = Bodies(how, each if len({*each}) > 1 else each[:1])
 
     def _in_place(self, eqn: JaxprEqn, row: int) -> None:
         """Note which results of an update, or of a loop, lie where its operands do."""
@@ -236,18 +240,6 @@ def _jaxprs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
         for i, item in enumerate(value if many else (value,)):
             if isinstance(item, (ClosedJaxpr, Jaxpr)):
                 yield f"{key}[{i}]" if many else key, item.jaxpr
-
-
-def _bodies(eqn: JaxprEqn, jaxprs: Sequence[Jaxpr]) -> Bodies:
-    """How the jaxprs of an equation count whose rule for arithmetic speaks of them: as often as it
-    says. Values of kernels stay in these."""
-    holder, rule = eqn.primitive.holder, eqn.primitive.arithmetic
-    said = rule(eqn) if rule is not None and unsized(eqn) is None else None
-    if not isinstance(said, list):
-        return UNCOUNTED
-    often = {run.program.jaxpr: run.times for run in said}
-    return Bodies(APPLIED if holder.stands_for is None else FUSED,
-                  tuple([often.get(jaxpr, 0.0) for jaxpr in jaxprs]))
 
 
 def _inner_scope(scope: Scope, eqn: JaxprEqn, key: str) -> Scope:
