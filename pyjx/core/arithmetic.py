@@ -8,7 +8,8 @@ and the like; or the programs that do them, and how often each runs; None where 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,8 +39,6 @@ APART: Linearity = (slice(0, 0),)  # each result is an operand
 
 # -- arithmetic ------------------------------------------------------------------------------------
 
-
-
 class Runs(NamedTuple):
     """A program that an operation runs, not on its operands but on elements or parts of them, such
     as that of a reduction on two elements; and how often it runs."""
@@ -57,23 +56,28 @@ def size(v: Any) -> float:
     return float(math.prod(getattr(v.aval, "shape", ())))
 
 
-def out_size(eqn: JaxprEqn) -> float:
-    return float(sum([size(v) for v in eqn.outvars]))
+# One on complex numbers is so many on real ones: an addition is two, and a multiplication six.
+OF_COMPLEX = 4.0
 
 
-def scale(eqn: JaxprEqn) -> float:
-    """A complex multiplication and addition are four times those of real numbers."""
-    return 4.0 if np.issubdtype(eqn.outvars[0].aval.dtype, np.complexfloating) else 1.0
+def scale(v: Any) -> float:
+    """How many operations on real numbers one on those of a variable is."""
+    return OF_COMPLEX if np.issubdtype(v.aval.dtype, np.complexfloating) else 1.0
+
+
+def on_results(eqn: JaxprEqn) -> float:
+    """An operation for each element of the results."""
+    return float(sum([size(v) * scale(v) for v in eqn.outvars]))
 
 
 def elementwise(eqn: JaxprEqn) -> tuple[float, float]:
     """An operation for each element of the results."""
-    return out_size(eqn), 0.0
+    return on_results(eqn), 0.0
 
 
 def transcendental(eqn: JaxprEqn) -> tuple[float, float]:
     """A transcendental operation for each element of the results."""
-    return 0.0, out_size(eqn)
+    return 0.0, on_results(eqn)
 
 
 def combined(windows: float, eqn: JaxprEqn) -> float:
@@ -91,7 +95,7 @@ def joined(eqn: JaxprEqn) -> float:
 
 def reduction(eqn: JaxprEqn) -> tuple[float, float]:
     """An operation for each two elements that are combined."""
-    return joined(eqn), 0.0
+    return joined(eqn) * scale(eqn.outvars[0]), 0.0
 
 
 def reduction_by_function(eqn: JaxprEqn) -> list[Runs]:
@@ -129,11 +133,44 @@ def unknown(eqn: JaxprEqn) -> None:
     """Of foreign functions nobody knows."""
 
 
-def of_matrix(formula: Callable[[int, int, float], float]) -> Arithmetic:
-    """`formula(rows, columns, elements of results)` for each matrix of the first operand: leading
-    terms of the usual algorithm."""
-    def rule(eqn: JaxprEqn) -> tuple[float, float]:
-        a = eqn.invars[0].aval.shape
-        return math.prod(a[:-2]) * formula(a[-2], a[-1], out_size(eqn)) * scale(eqn), 0.0
+# What usual algorithms do to a matrix of m rows and n columns, or the other way round, of which
+# there are no more, with so many elements of a result: the leading terms. By the names of
+# operations, and of routines of libraries.
+_OF_MATRICES: dict[str, Callable[[float, float, float], float]] = {
+    "cholesky potrf": lambda m, n, out: n**3 / 3,
+    "eig schur gees geev": lambda m, n, out: 25 * n**3,
+    "eigh Eigh heevd syevd": lambda m, n, out: 9 * n**3,
+    "hessenberg gehrd": lambda m, n, out: 10 / 3 * n**3,
+    "lu LuDecomposition getrf": lambda m, n, out: m * n**2 - n**3 / 3,
+    "ormqr unmqr": lambda m, n, out: 4 * n * out,
+    "qr": lambda m, n, out: 2 * n * (m * n + out - 2 / 3 * n**2),
+    "svd gesdd gesvd gesvdj gesvdp": lambda m, n, out: 4 * m * n**2 + 22 * n**3,
+    "tridiagonal hetrd sytrd": lambda m, n, out: 4 / 3 * n**3,
+    "triangular_solve triangularSolve trsm": lambda m, n, out: n * out,
+    "Qr ProductOfElementaryHouseholderReflectors geqp3 geqrf householder_product orgqr ungqr":
+        lambda m, n, out: 2 * n**2 * (m - n / 3)}
+_ROUTINES = {name: rule for names, rule in _OF_MATRICES.items() for name in names.split()}
+_LIBRARY = re.compile(
+    r"^lapack_[sdcz]|^(?:__)?(?:cu|hip)(?:solver|blas|hybrid)[_$]|_(?:real|comp)$|_ffi$")
 
-    return rule
+
+def on_matrices(name: str, a: Sequence[int], result: Sequence[int]) -> float | None:
+    """What the operation or routine of a library does to matrices; None if it is none of those that
+    are known.
+
+    >>> on_matrices("lapack_spotrf_ffi", (2, 3, 3), (2, 3, 3)), on_matrices("mine", (3, 3), ())
+    (18.0, None)
+    """
+    rule = _ROUTINES.get(_LIBRARY.sub("", name)) if len(a) > 1 else None
+    if rule is None:
+        return None
+    batch = math.prod(a[:-2])
+    n, m = sorted(a[-2:])
+    return batch * rule(m, n, math.prod(result) / (batch or 1))
+
+
+def of_matrix(eqn: JaxprEqn) -> tuple[float, float]:
+    """What an operation does to the matrices of its first operand, as its name says."""
+    a, result = eqn.invars[0], eqn.outvars[0]
+    amount = on_matrices(eqn.primitive.name, a.aval.shape, result.aval.shape)
+    return (amount or 0.0) * scale(a), 0.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import EACH, out_size, scale
+from pyjx.core.arithmetic import EACH, on_results
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.explicit import Entries, batched_sharding, entries_of, replicated, resolved_sharding
@@ -470,7 +470,7 @@ def _dot_general_printed(params: Params) -> list[tuple[str, Any]]:
 def _dot_general_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
     (contracting, _), _ = eqn.params["dimension_numbers"]
     shape = eqn.invars[0].aval.shape
-    return 2 * out_size(eqn) * math.prod([shape[d] for d in contracting]) * scale(eqn), 0.0
+    return 2 * on_results(eqn) * math.prod([shape[d] for d in contracting]), 0.0
 
 
 # For each matrix of a batch XLA calls a library on CPU, and for each product in a loop: 200 to 800

@@ -382,7 +382,7 @@ def _conv_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
                 lhs_spec[2:], rhs_spec[2:], out_spec[2:], params["window_strides"],
                 params["padding"], params["lhs_dilation"], params["rhs_dilation"], strict=True)]
     outs = out[out_spec[0]] * out[out_spec[1]]
-    return 2 * outs * kernel[rhs_spec[1]] * math.prod(made) * scale(eqn), 0.0
+    return 2 * outs * kernel[rhs_spec[1]] * math.prod(made) * scale(eqn.outvars[0]), 0.0
 
 
 conv_general_dilated_p = register(Primitive(

@@ -18,7 +18,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import LAST, TOGETHER, out_size
+from pyjx.core.arithmetic import LAST, TOGETHER, on_results
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, whole_along
@@ -138,7 +138,7 @@ def _recurrence_batch(operands: Values, dims: Dims, *, axis: int, reverse: bool
 
 
 linear_recurrence_p = register(Primitive(
-    "linear_recurrence", arithmetic=lambda eqn: (2 * out_size(eqn), 0.0), linear=LAST, asked=True,
+    "linear_recurrence", arithmetic=lambda eqn: (2 * on_results(eqn), 0.0), linear=LAST, asked=True,
     shape_rule=_recurrence_shape, sharding_rule=_cumulative_sharding, jvp=_recurrence_jvp,
     transpose=_recurrence_transpose, batch=_recurrence_batch))
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import TOGETHER, out_size
+from pyjx.core.arithmetic import TOGETHER, size
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import resized
@@ -119,7 +119,7 @@ def _fft_batch(operands: Values, dims: BatchDims, *, fft_type: FftType,
 
 def _fft_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
     """5 n log2(n) for each transform of length n."""
-    return 5 * out_size(eqn) * math.log2(max(math.prod(eqn.params["fft_lengths"]), 2)), 0.0
+    return 5 * size(eqn.outvars[0]) * math.log2(max(math.prod(eqn.params["fft_lengths"]), 2)), 0.0
 
 
 fft_p = register(Primitive("fft", arithmetic=_fft_arithmetic, shape_rule=_fft_shape,

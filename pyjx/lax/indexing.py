@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import FIRST, FIRST_AND_THIRD, Runs
+from pyjx.core.arithmetic import FIRST, FIRST_AND_THIRD, Runs, scale
 from pyjx.core.arithmetic import size as n_elements
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval, is_valid_value
@@ -594,7 +594,8 @@ def scatter_primitive(name: str, function: str, *, moves: bool = False, **rules:
         name, moves=moves, in_place=True, compiled=ANY_WAY_IF_SMALL,
         shape_rule=_scatter_shape(function),
         sharding_rule=_scatter_sharding,
-        arithmetic=_applied if moves else lambda eqn: (n_elements(eqn.invars[2]), 0.0), asked=True,
+        arithmetic=_applied if moves else lambda eqn: (
+            n_elements(eqn.invars[2]) * scale(eqn.invars[2]), 0.0), asked=True,
         unrolled=Unrolled(_are_few, partial(_one_by_one, name)),
         **rules))
     return p.define(batch=_scatter_batch(p))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import out_size, transcendental
+from pyjx.core.arithmetic import on_results, transcendental
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import JaxprEqn
@@ -605,7 +605,7 @@ def _tanh_grad(x: Value) -> Array:
 
 def _tanh_grad_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
     """Of many numbers of float32: a series, its doublings and a quotient."""
-    return 27 * out_size(eqn), 0.0
+    return 27 * on_results(eqn), 0.0
 
 
 tanh_grad_p = elementwise("tanh_grad", FLOATING, arithmetic=_tanh_grad_arithmetic,

@@ -16,7 +16,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import out_size
+from pyjx.core.arithmetic import on_results
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, array_aval, aval_makers, get_aval
 from pyjx.core.explicit import Entries, agreed
@@ -398,7 +398,7 @@ def _bits(avals: Avals, data: Value, *, bit_width: int, shape: tuple[int, ...], 
 random_bits_p = _primitive("random_bits", _bits_shape, _bits)
 # 20 rounds of threefry give two words, with three operations each.
 random_bits_p.define(
-    arithmetic=lambda eqn: (60 * out_size(eqn), 0.0),
+    arithmetic=lambda eqn: (60 * on_results(eqn), 0.0),
     printed=without(fused=(False,), partitionable=(True, False, None)))
 
 

@@ -108,7 +108,7 @@ def hlo_listing(text: str, places: Places, title: str) -> Listing:
         if c.entry:
             writer.give_back(c, [int(k or 0) for k in _GIVEN_BACK.findall(head)])
     writer.link_calls()
-    writer.listing.add_up()
+    writer.listing.add_up(places)
     return writer.listing
 
 
@@ -153,14 +153,13 @@ class _Writer:
         operands = [rows[o] for o in i.operands if o in rows]
         arrays = () if i.opcode in FREE else tuple(
             [a for o in operands for a in hlo_arrays(listing.shape[o])])
-        shapes = [s for s, _ in arrays]
         results = _made(i, arrays)
         size = bytes_of(results)
         moved = 0.0
         if i.opcode not in FREE and not i.opcode.endswith(_ENDINGS):
             reads, writes = self._touched(i, [listing.size[o] for o in operands], size)
             moved = sum(reads) + writes
-        cost = i.opcode, i.text, shapes, [s for s, _ in results]
+        cost = i.opcode, i.text, arrays, results
         row = rows[i.name] = listing.add(
             i.text, depth, operation=i.opcode, shape=i.type, name=i.op_name, place=i.place,
             size=size, traffic=moved, operands=operands, flops=arithmetic(*cost))

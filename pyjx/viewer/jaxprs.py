@@ -72,7 +72,10 @@ def jaxpr_listing(closed: ClosedJaxpr, places: Places,
     name = closed.debug_info.func_name.rpartition(".")[2]
     writer.function(closed.jaxpr, name, Scope(f"jit({name})"))
     writer.link_calls()
-    writer.listing.add_up()
+    writer.listing.add_up(places)
+    for row in filter(writer.listing.is_fused, writer.listing.bodies):
+        kernel = places.position(writer.listing.place[row]), writer.listing.size[row]
+        places.kernels[kernel] = writer.listing.flops[row]
     return writer.listing
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from pyjx.runtime.costs import plain
 
 OPERATION, HEAD, NOTE, CLOSING = range(4)  # kinds of rows; a head begins a function
 UNKNOWN = -1
@@ -79,9 +81,12 @@ class Places:
     (1, 0)
     """
 
-    __slots__ = ("_known", "frames")
+    __slots__ = ("_known", "frames", "kernels")
 
     def __init__(self) -> None:
+        # What kernels of the jaxpr do, by their positions and the bytes of their results: other
+        # forms hold them as code.
+        self.kernels: dict[tuple[Any, int], float] = {}
         self.frames: list[tuple[str, str, int, int, int]] = []
         self._known: dict[tuple[str, str, int, int, int], int] = {}
 
@@ -293,8 +298,12 @@ class Listing:
     def is_fused(self, row: int) -> bool:
         return row in self.bodies and self.bodies[row].how == FUSED
 
-    def add_up(self) -> None:
+    def add_up(self, places: Places) -> None:
         """Add to operations what their bodies cost."""
+        for row, operation in enumerate(self.operation):
+            if plain(operation) == "custom_call" and not self.flops[row]:
+                kernel = places.position(self.place[row]), self.size[row]
+                self.flops[row] = places.kernels.get(kernel, 0.0)
         ends = self.ends()
         for row, bodies in self.inner_first(ends):
             self._add(row, bodies)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from pyjx.core.arithmetic import products
+from pyjx.core.arithmetic import OF_COMPLEX, on_matrices, products
 from pyjx.runtime.costs import plain
 from pyjx.viewer.listing import APPLIED, Bodies
 
@@ -35,29 +35,30 @@ def _bits(element: str) -> int:
 
 
 Shape = tuple[int, ...]
-Arrays = tuple[tuple[Shape, int], ...]  # shapes, and bits of an element
+Array = tuple[Shape, str]  # its shape, and the type of its elements
+Arrays = tuple[Array, ...]
 
 
 @lru_cache(4096)
 def hlo_arrays(text: str) -> Arrays:
-    """Shape and bits of an element of each array in a type of HLO.
+    """Shape and elements of each array in a type of HLO.
 
     >>> hlo_arrays("(f32[8,64]{1,0}, s32[])")
-    (((8, 64), 32), ((), 32))
+    (((8, 64), 'f32'), ((), 's32'))
     """
-    return tuple([(tuple(map(int, _DIGITS.findall(dims))), _bits(element))
+    return tuple([(tuple(map(int, _DIGITS.findall(dims))), element)
                   for element, dims in _HLO_ARRAY.findall(text)])
 
 
 @lru_cache(4096)
 def tensors(text: str) -> Arrays:
-    """Shape and bits of an element of each tensor in types of StableHLO; 1 for a size not known.
+    """Shape and elements of each tensor in types of StableHLO; 1 for a size not known.
 
     >>> tensors("tensor<?x8xcomplex<f32>>, tensor<i1>")
-    (((1, 8), 64), ((), 8))
+    (((1, 8), 'complex<f32>'), ((), 'i1'))
     """
-    return tuple([(tuple([1 if d == "?" else int(d) for d in dims.split("x")[:-1]]),
-                   _bits(element)) for dims, element in _TENSOR.findall(text)])
+    return tuple([(tuple([1 if d == "?" else int(d) for d in dims.split("x")[:-1]]), element)
+                  for dims, element in _TENSOR.findall(text)])
 
 
 def bytes_of(arrays: Arrays) -> int:
@@ -66,7 +67,7 @@ def bytes_of(arrays: Arrays) -> int:
     >>> bytes_of(hlo_arrays("f32[8,64]{1,0}")), bytes_of(hlo_arrays("s4[3]"))
     (2048, 2)
     """
-    return sum([(math.prod(shape) * bits + 7) // 8 for shape, bits in arrays])
+    return sum([(math.prod(shape) * _bits(element) + 7) // 8 for shape, element in arrays])
 
 
 # What does an operation an element. `convert` and `select` only move.
@@ -79,7 +80,10 @@ _ELEMENTWISE = (
 _ELEMENTWISE_NAMES = frozenset(_ELEMENTWISE.split())
 _CONTRACTING = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}|contracting_dims = \[([\d, ]*)\] x|"
                           r"lhs_contracting_dimensions\"?(?: = |:)\[([\d, \"]*)\]")
-_LIBRARY_PRODUCT = re.compile(r'custom_call_target="__cublas|__triton_gemm')
+_LIBRARY_PRODUCT = re.compile(r"__cublas(?!\$triangular)|__triton_gemm")
+_TARGET = re.compile(r'custom_call_target="([^"]*)"|custom_call @"?([\w.$]+)')
+_SORTED = re.compile(r"\bdimensions?(?: = |=\{)(\d+)")
+_LENGTHS = re.compile(r"fft_length=\{([\d,]*)\}|\blength = (?:\[|array<i64: )([\d, ]*)")
 _WINDOW = re.compile(r"(?:window=\{size=|window_dimensions = array<i64: )([\dx, ]+)")
 _LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)|"
                      r"dim_numbers = \[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]")
@@ -88,51 +92,73 @@ _COMBINING = frozenset(("reduce", "reduce_window", "select_and_scatter", "scatte
                         "reduce_scatter"))
 
 
-def arithmetic(operation: str, text: str, operands: Sequence[Shape], results: Sequence[Shape]
-               ) -> float:
-    """Arithmetic operations of one operation.
+def arithmetic(operation: str, text: str, operands: Arrays, results: Arrays) -> float:
+    """Arithmetic operations of one operation, as `pyjx.core.arithmetic` counts them.
 
-    >>> arithmetic("dot", "lhs_contracting_dims={1}", [(3, 4), (4, 5)], [(3, 5)])
+    >>> arithmetic("dot", "lhs_contracting_dims={1}", hlo_arrays("f32[3,4] f32[4,5]"),
+    ...            hlo_arrays("f32[3,5]"))
     120.0
-    >>> arithmetic("stablehlo.add", "", [(3, 4), (3, 4)], [(3, 4)])
-    12.0
+    >>> arithmetic("stablehlo.add", "", tensors("tensor<3xf32>"), tensors("tensor<3xf32>"))
+    3.0
     """
     name = plain(operation)
-    out = float(sum(map(math.prod, results)))
     if name in _ELEMENTWISE_NAMES:
-        return out
-    if name == "custom_call" and operands and _LIBRARY_PRODUCT.search(text):
-        name, out = "dot", float(math.prod(results[0]))  # behind it is space to work in
-    if name in ("dot", "dot_general") and operands:
-        found = _CONTRACTING.search(text)
-        if found is None and out:  # `stablehlo.dot`: (m k)(k n) / (m n) = k squared
-            return 2 * out * math.sqrt(math.prod(map(math.prod, operands[:2])) / out)
-        dims = map(int, re.findall(r"\d+", "".join(filter(None, found.groups())))) if found else ()
-        return 2 * out * math.prod([operands[0][d] for d in dims if d < len(operands[0])])
+        return sum([math.prod(shape) * _scale(element) for shape, element in results], 0.0)
+    if not (operands and results):
+        return 0.0
+    (a, element), (result, _) = operands[0], results[0]  # behind it may be space to work in
+    if name == "custom_call" and (target := _TARGET.search(text)):
+        name = "dot" if _LIBRARY_PRODUCT.match(target[1] or "") else target[1] or target[2]
+    if name == "sort":
+        along = _numbers(_SORTED, text) or [-1]
+        return math.prod(a) * math.log2(max(a[min(along[0], len(a) - 1)], 2)) if a else 0.0
+    if name == "fft":
+        return 5.0 * math.prod(result) * math.log2(max(math.prod(_numbers(_LENGTHS, text)), 2))
+    shapes = [shape for shape, _ in operands]
     if name == "convolution" and len(operands) > 1:
-        return _convolution(text, operands[0], operands[1], results[0])
-    if name == "sort" and operands and operands[0]:
-        return math.prod(operands[0]) * math.log2(max(operands[0][-1], 2))
-    if name == "fft" and operands and operands[0]:
-        return 5 * out * math.log2(max(operands[0][-1], 2))
-    return 0.0
+        amount = _convolution(text, shapes[0], shapes[1], result)
+    elif name in ("dot", "dot_general"):
+        amount = _product(text, shapes, result)
+    else:
+        amount = on_matrices(name, a, result) or 0.0
+    return amount * _scale(element)
 
 
-def combinations(operation: str, text: str, operands: Sequence[Shape], results: Sequence[Shape]
-                 ) -> Bodies | None:
+def _scale(element: str) -> float:
+    """How many operations on real numbers one on elements of such a type is."""
+    return OF_COMPLEX if element.startswith("c") else 1.0
+
+
+def _numbers(pattern: re.Pattern[str], text: str) -> list[int]:
+    """The numbers that a text has where a pattern says; none without it."""
+    found = pattern.search(text)
+    return list(map(int, _DIGITS.findall(" ".join(filter(None, found.groups()))))) if found else []
+
+
+def _product(text: str, operands: Sequence[Shape], result: Shape) -> float:
+    out, k = float(math.prod(result)), 1.0
+    if _CONTRACTING.search(text):
+        dims = _numbers(_CONTRACTING, text)
+        k = math.prod([operands[0][d] for d in dims if d < len(operands[0])])
+    elif out:  # `stablehlo.dot`: (m k)(k n) / (m n) = k squared
+        k = math.sqrt(math.prod(map(math.prod, operands[:2])) / out)
+    return 2 * out * k
+
+
+def combinations(operation: str, text: str, operands: Arrays, results: Arrays) -> Bodies | None:
     """How an operation runs its bodies on single elements; None if it is none that does.
 
-    >>> combinations("reduce-window", "window={size=2x3 pad=0_0x1_1}", [(4, 4), ()], [(3, 4)])
+    >>> combinations("reduce-window", "window={size=2x3 pad=0_0x1_1}", hlo_arrays("f32[4,4] f32[]"),
+    ...              hlo_arrays("f32[3,4]"))
     Bodies(how=2, times=(60.0,))
-    >>> combinations("stablehlo.reduce", "", [(3, 4), ()], [(3,)]).times
-    (9.0,)
     """
     name = plain(operation)
     if name not in _COMBINING or not operands or not results:
         return None
-    sizes, out = [float(math.prod(shape)) for shape in operands], float(math.prod(results[0]))
+    sizes = [float(math.prod(shape)) for shape, _ in operands]
+    out = float(math.prod(results[0][0]))
     window = _WINDOW.search(text) if name in ("reduce_window", "select_and_scatter") else None
-    joined = math.prod(map(int, re.findall(r"\d+", window[1]))) - 1 if window else 0
+    joined = math.prod(map(int, _DIGITS.findall(window[1]))) - 1 if window else 0
     times: tuple[float, ...] = (sum(sizes),)  # over devices, of each operand
     if name == "reduce":
         times = (max(sizes[0] - out, 0.0),)
@@ -142,6 +168,8 @@ def combinations(operation: str, text: str, operands: Sequence[Shape], results: 
         times = (sizes[-1],)
     elif name == "select_and_scatter":  # what is scattered comes second
         times = (sum(sizes[1:2]) * joined, sum(sizes[1:2]))
+    if " applies " in text:  # the body has no rows
+        times = (times[0] * _scale(results[0][1]),)
     return Bodies(APPLIED, times)
 
 

@@ -22,7 +22,7 @@ from pyjx.viewer.listing import (
     Places,
     split,
 )
-from pyjx.viewer.quantities import Arrays, Shape, bytes_of, hlo_arrays, tensors
+from pyjx.viewer.quantities import Array, Arrays, bytes_of, hlo_arrays, tensors
 
 # Operations that a device does while it moves a byte, in the middle of those that are sold.
 BALANCES = {"cpu": 10.0, "cuda": 200.0, "rocm": 200.0, "tpu": 240.0}
@@ -232,7 +232,7 @@ def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -
 def _largest_own(listing: Listing, row: int, ends: Sequence[int]) -> int:
     """The bytes of the largest result of an operation that is not made by its bodies."""
     results = _arrays(listing.shape[row])
-    inner = set[tuple[Shape, int]]()
+    inner = set[Array]()
     if listing.runs_bodies(row):
         for head in (row, *listing.calls.get(row, ())):
             for types in listing.shape[head + 1:ends[head]]:

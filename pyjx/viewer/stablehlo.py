@@ -55,7 +55,7 @@ def stablehlo_listing(text: str, places: Places) -> Listing:
     writer.listing.entry = next((head for head in heads if not _PRIVATE.match(
         writer.listing.text[head])), min(heads, default=0))
     writer.link_calls()
-    writer.listing.add_up()
+    writer.listing.add_up(places)
     return writer.listing
 
 
@@ -233,10 +233,10 @@ class _Writer:
             listing.unsized.add(row)
             return
         operands = tensors(types.partition(" -> ")[0])
-        shapes, results = ([s for s, _ in a] for a in (operands, tensors(listing.shape[row])))
-        listing.flops[row] = arithmetic(operation, text, shapes, results)
-        # the sizes of windows stand before the body, and types behind it
-        if combined := combinations(operation, listing.text[row], shapes, results):
+        # attributes stand before the body, and types behind it
+        cost = operation, listing.text[row], operands, tensors(listing.shape[row])
+        listing.flops[row] = arithmetic(*cost)
+        if combined := combinations(*cost):
             listing.bodies[row] = combined
         if operation not in FREE:
             if " -> " not in types and operands:  # operands that are alike are written once

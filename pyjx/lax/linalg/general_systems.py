@@ -257,13 +257,12 @@ def _factors_by_elements(x: Value) -> list[Value]:
 
 
 # LAPACK's part, without the permutation.
-_factors_arithmetic = of_matrix(lambda m, n, out: m * n**2 - n**3 / 3)
-getrf_p = register(Primitive("getrf", arithmetic=_factors_arithmetic, sharding_rule=along_batch(2),
+getrf_p = register(Primitive("getrf", arithmetic=of_matrix, sharding_rule=along_batch(2),
                              unrolled=of_few_rows("lu", _factors_by_elements, several=True),
                              shape_rule=_getrf_shape, multiple_results=True))
 define_leading(getrf_p)
 
-lu_p = register(Primitive("lu", arithmetic=_factors_arithmetic,
+lu_p = register(Primitive("lu", arithmetic=of_matrix,
                           sharding_rule=along_batch(2),
                           shape_rule=_lu_shape, multiple_results=True, jvp=_lu_jvp,
                           decomposition=_factors_and_permutation))

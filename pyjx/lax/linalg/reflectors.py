@@ -147,13 +147,11 @@ def _product_by_elements(a: Value, taus: Value) -> Value:
 
 
 # LAPACK's parts of the decomposition, without and with exchanges of columns.
-_reflectors_arithmetic = of_matrix(lambda m, n, out: 2 * n**2 * (m - n / 3))
-geqrf_p = register(Primitive("geqrf", arithmetic=_reflectors_arithmetic,
-                             unrolled=of_few_rows("qr", _reflections_by_elements,
-                                                  several=True),
+geqrf_p = register(Primitive("geqrf", arithmetic=of_matrix,
+                             unrolled=of_few_rows("qr", _reflections_by_elements, several=True),
                              sharding_rule=along_batch(2),
                              shape_rule=_geqrf_shape, multiple_results=True))
-geqp3_p = register(Primitive("geqp3", arithmetic=_reflectors_arithmetic,
+geqp3_p = register(Primitive("geqp3", arithmetic=of_matrix,
                              sharding_rule=along_batch(2),
                              shape_rule=_geqp3_shape, multiple_results=True))
 
@@ -171,7 +169,7 @@ def _householder_shape(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
     return ShapedArray(a.shape, a.dtype)
 
 
-householder_product_p = register(Primitive("householder_product", arithmetic=_reflectors_arithmetic,
+householder_product_p = register(Primitive("householder_product", arithmetic=of_matrix,
                                            unrolled=of_few_rows("qr", _product_by_elements),
                                            sharding_rule=along_batch(2),
                                            shape_rule=_householder_shape))
@@ -325,7 +323,7 @@ def _columns_in_order(x: Value, order: Value) -> Array:
     return product(x, lax.convert_element_type(chosen, get_aval(x).dtype))
 
 
-qr_p = register(Primitive("qr", arithmetic=of_matrix(lambda m, n, out: 4 * n**2 * (m - n / 3)),
+qr_p = register(Primitive("qr", arithmetic=of_matrix,
                           sharding_rule=along_batch(2),
                           shape_rule=_qr_shape, multiple_results=True, jvp=_qr_jvp,
                           decomposition=_by_reflections))
@@ -385,7 +383,8 @@ def _reflected(a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) 
     return product(q, c) if left else product(c, q)
 
 
-ormqr_p = register(Primitive("ormqr", shape_rule=_ormqr_shape, decomposition=_reflected))
+ormqr_p = register(Primitive("ormqr", arithmetic=of_matrix, shape_rule=_ormqr_shape,
+                             decomposition=_reflected))
 define_leading(ormqr_p)
 
 

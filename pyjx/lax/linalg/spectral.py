@@ -168,7 +168,7 @@ def _rotate(a: list[list[Value]], v: list[list[Value]], p: int, q: int) -> None:
 _unrolled = of_few_rows("eigh", _by_rotations, several=True)
 
 
-eigh_p = register(Primitive("eigh", arithmetic=of_matrix(lambda m, n, out: 9.0 * n**3),
+eigh_p = register(Primitive("eigh", arithmetic=of_matrix,
                             sharding_rule=along_batch(2),
                             unrolled=_unrolled._replace(when=lambda eqn, repeated: (
                                 eqn.params["algorithm"] is None
@@ -494,7 +494,7 @@ def _of_nothing(x: Value, full_matrices: bool, compute_uv: bool) -> Values:
             for i, a in enumerate(avals)]
 
 
-svd_p = register(Primitive("svd", arithmetic=of_matrix(lambda m, n, out: 4 * m * n**2 + 22 * n**3),
+svd_p = register(Primitive("svd", arithmetic=of_matrix,
                            sharding_rule=along_batch(2),
                            shape_rule=_shape, multiple_results=True, jvp=_jvp,
                            decomposition=_by_polar_factors))

@@ -133,7 +133,7 @@ def _by_substitution(a: Value, b: Value, *, left_side: bool, lower: bool, transp
 
 
 triangular_solve_p = register(Primitive(
-    "triangular_solve", arithmetic=of_matrix(lambda m, n, out: out * n),
+    "triangular_solve", arithmetic=of_matrix,
     unrolled=of_few_rows("triangular_solve", _by_substitution),
     sharding_rule=along_batch(2),
     shape_rule=_solve_shape, jvp=_solve_jvp, transpose=_solve_transpose, batch=_solve_batch,
@@ -229,7 +229,7 @@ def _by_columns(x: Value) -> Value:
     return lower_triangle(choose(positive, factor, lax.full_like(factor, np.nan)))
 
 
-cholesky_p = register(Primitive("cholesky", arithmetic=of_matrix(lambda m, n, out: n**3 / 3),
+cholesky_p = register(Primitive("cholesky", arithmetic=of_matrix,
                                 sharding_rule=along_batch(2),
                                 unrolled=of_few_rows("cholesky", _by_columns),
                                 shape_rule=_cholesky_shape, jvp=_cholesky_jvp))

@@ -1,0 +1,98 @@
+"""How much arithmetic operations are, in all forms of a program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.experimental import pallas as pl
+from pyjx.lax.linalg import triangular_solve
+from pyjx.viewer.document import program
+from pyjx.viewer.hlo import hlo_listing
+from pyjx.viewer.jaxprs import jaxpr_listing
+from pyjx.viewer.listing import Places
+from pyjx.viewer.stablehlo import stablehlo_listing
+
+SQUARE, WIDE = (jax.ShapeDtypeStruct(shape, np.float32) for shape in ((64, 64), (64, 128)))
+COMPLEX = jax.ShapeDtypeStruct((64, 64), np.complex64)
+INTEGERS, ROWS = (jax.ShapeDtypeStruct(*a) for a in (((64, 128), np.int32),
+                                                     ((2, 1, 64), np.complex64)))
+BATCH = jax.ShapeDtypeStruct((5, 64, 64), np.float32)
+N = 64.0
+
+
+def forms(f, args):
+    traced = jax.jit(f).trace(*args)
+    lowered = traced.lower()
+    return [jaxpr_listing(traced.jaxpr, Places()), stablehlo_listing(lowered.as_text(), Places()),
+            hlo_listing(lowered.as_text("hlo"), Places(), "HLO"),
+            hlo_listing(lowered.compile().as_text(), Places(), "HLO")]
+
+
+@pytest.mark.parametrize(("f", "args", "amount"), [
+    (lambda x: lax.sort(x, dimension=0), (INTEGERS,), N * 128 * 6),
+    (lambda x: lax.sort(x, dimension=1), (INTEGERS,), N * 128 * 7),
+    (jnp.fft.fftn, (COMPLEX,), 5 * N**2 * 12), (jnp.fft.rfft2, (SQUARE,), 5 * N * 33 * 12),
+    (lambda a: a @ a, (COMPLEX,), 2 * 4 * N**3), (lambda a: a * a, (COMPLEX,), 4 * N**2),
+    (jnp.sum, (COMPLEX,), 4 * (N**2 - 1)),
+    (lambda a, u: a.at[jnp.array([[1], [2]])].add(u), (COMPLEX, ROWS), 4 * 2 * N),
+    (lambda a, b: triangular_solve(a, b, left_side=True), (BATCH, BATCH), 5 * N**3)])
+def test_all_forms_count_by_the_same_rules(f, args, amount):
+    assert [listing.flops[0] for listing in forms(f, args)] == [
+        pytest.approx(amount, abs=32)] * 4  # where indices are bounded
+
+
+@pytest.mark.parametrize(("f", "a", "cubes"), [
+    (jnp.linalg.cholesky, SQUARE, 1 / 3), (jnp.linalg.eig, SQUARE, 25),
+    (jnp.linalg.eigh, COMPLEX, 36), (jnp.linalg.svd, COMPLEX, 104), (jnp.linalg.svd, WIDE, 30),
+    (jnp.linalg.qr, SQUARE, 8 / 3), (jnp.linalg.qr, WIDE, 14 / 3),
+    (jax.scipy.linalg.lu_factor, WIDE, 5 / 3), (jax.scipy.linalg.hessenberg, SQUARE, 10 / 3),
+    (jax.scipy.linalg.schur, SQUARE, 25)])
+def test_all_forms_count_what_libraries_do(f, a, cubes):
+    for listing in forms(f, (a,)):  # and masks
+        assert cubes * N**3 * 0.99 <= listing.flops[0] < cubes * N**3 + 16 * N**2
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+@pytest.mark.parametrize(("f", "amount"), [
+    (jnp.linalg.cholesky, 1 / 3), (jnp.linalg.eigh, 9), (jnp.linalg.qr, 8 / 3),
+    (jax.scipy.linalg.lu_factor, 2 / 3), (lambda a: triangular_solve(a, a), 1)])
+def test_libraries_of_accelerators_count_as_what_they_do(f, amount, platform):
+    text = jax.jit(f).trace(SQUARE).lower(lowering_platforms=(platform,)).as_text()
+    flops = stablehlo_listing(text, Places()).flops[0]
+    assert amount * N**3 * 0.99 <= flops < amount * N**3 + 16 * N**2
+
+
+def test_what_is_not_known_counts_nothing():
+    def flops(target):
+        return hlo_listing(f"""HloModule m
+
+ENTRY %main (a: f32[64,64]) -> f32[64,64] {{
+  %a = f32[64,64]{{1,0}} parameter(0)
+  ROOT %x = f32[64,64]{{1,0}} custom-call(%a, %a), custom_call_target="{target}"
+}}
+""", Places(), "HLO").flops[0]
+
+    assert flops("my_eigh_of_values") == flops("lapack") == 0
+    assert flops("__cublas$triangularSolve") == N**3 and flops("__cublas$gemm") == 2 * N**3
+
+
+def product(a, b, out):
+    out[...] = a[...] @ b[...]
+
+
+def test_kernels_for_accelerators_count_what_the_jaxpr_says():
+    half = pl.BlockSpec((32, 64), lambda i: (i, 0))
+    whole = pl.BlockSpec((64, 128), lambda i: (0, 0))
+
+    def f(a, b):
+        return pl.pallas_call(product, grid=2, in_specs=[half, whole], out_shape=WIDE,
+                              out_specs=pl.BlockSpec((32, 128), lambda i: (i, 0)))(a, b) * 2
+
+    traced = jax.jit(f).trace(SQUARE, WIDE)
+    text = traced.lower(lowering_platforms=("tpu",)).as_text(debug_info=True)
+    for form in program(jaxpr=traced.jaxpr, stablehlo=text)["forms"]:
+        assert form["flops"][form["entry"]] == 2 * 64 * N**2 * 2 + 64 * 128
