@@ -403,8 +403,8 @@ def tables(listing: Listing, spent: Costs, places: Places, scopes: Scopes,
     lines = [line or NO_LINE for line in lines_of(listing, places)]
     operations = [None if kind != OPERATION else name.removeprefix("stablehlo.")
                   for kind, name in zip(listing.kind, listing.operation, strict=True)]
-    crossing = [size * n if crosses(name) else 0.0 for size, n, name in
-                zip(listing.size, spent.runs, listing.operation, strict=True)]
+    crossing = [max(made, moved - made) * n if crosses(name) else 0.0 for made, moved, n, name in
+                zip(listing.size, listing.traffic, spent.runs, listing.operation, strict=True)]
     moves, found = _picks_of_moves(listing), {}
     for name, amounts, largest in (("time", spent.own, False),
                                    ("array", arrays(listing, spent.runs, constants), True),

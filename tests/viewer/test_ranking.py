@@ -423,6 +423,20 @@ def test_what_crosses_between_devices():
     assert program(jaxpr=jax.make_jaxpr(jnp.sin)(1.0))["costs"]["crossing"]["lines"] == []
 
 
+@pytest.mark.parametrize(("operation", "made"), [
+    ("reduce-scatter", 64), ("all-gather", 512), ("all-reduce", 512), ("reduce-scatter", 512)])
+def test_what_a_sum_leaves_elsewhere_crosses_too(operation, made):
+    given = 64 if operation == "all-gather" else 512
+    crossing = program(hlo=f"""HloModule m
+
+ENTRY %main (a: f32[{given}]) -> f32[{made}] {{
+  %a = f32[{given}] parameter(0)
+  ROOT %r = f32[{made}] {operation}(%a), dimensions={{0}}
+}}
+""")["costs"]["crossing"]
+    assert [row[1] for row in crossing["operations"]] == [4.0 * 512]
+
+
 MOVED = """  %t = (f32[96], f32[32]) all-reduce(%a, %b), replica_groups={}, to_apply=%sum, AT3"""
 STARTED = """  %s = (f32[96], f32[32]) all-reduce-start(%a, %b), replica_groups={}, \
 to_apply=%sum, AT3
