@@ -75,13 +75,18 @@ class _Body:
         self.xs = list(zip(operands[past:], in_avals(eqn)[past:], strict=True))
 
     def repeated(self, times: int, state: Sequence[str]) -> list[str]:
-        """The state after so many iterations."""
-        now = list(state)
-        for _ in range(times):
-            now = self._once(*now)
-        return now
+        """The state after so many iterations. Its number is changed once, as what reads programs
+        expects of loops that count."""
+        index, *now = state
+        for k in range(times):
+            now = self._once(self._behind(index, k), now)
+        return [self._behind(index, times), *now]
 
-    def _once(self, index: str, *state: str) -> list[str]:
+    def _behind(self, index: str, k: int) -> str:
+        b = self.b
+        return b.binary("stablehlo.add", index, b.constant(k, _INDEX), _INDEX) if k else index
+
+    def _once(self, index: str, state: Sequence[str]) -> list[str]:
         b, params = self.b, self.params
         n = params["num_carry"]
         place = index
@@ -94,7 +99,7 @@ class _Body:
             self.eqn, "while/body")
         ys = [self._stored(stack, y, aval, place) for stack, y, aval in zip(
             state[n:], outs[n:], params["jaxpr"].out_avals[n:], strict=True)]
-        return [b.binary("stablehlo.add", index, b.constant(1, _INDEX), _INDEX), *outs[:n], *ys]
+        return [*outs[:n], *ys]
 
     def _element(self, x: str, aval: ShapedArray, place: str) -> str:
         row = aval.update(shape=(1, *aval.shape[1:]))

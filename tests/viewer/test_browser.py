@@ -86,6 +86,8 @@ def test_figures_say_what_they_are_of(browser, tmp_path):  # noqa: F811
         assert page.locator("#figures dt").all_inner_texts() == [
             f"FLOPs counted here, loops of unknown length once, of branches the dearest{told}",
             f"Peak memory, estimated{told}"]
+        assert page.locator(".pane .count").get_attribute("title").endswith(
+            "operations, loops of unknown length once, of branches the dearest")
         page.close()
 
 

@@ -80,6 +80,19 @@ def test_loops_that_lowering_writes_are_read(length):
                if name == "stablehlo.while")
 
 
+@pytest.mark.parametrize("options", [{"unroll": 5}, {"unroll": 7, "reverse": True}])
+def test_unrolled_loops_run_as_often(options):
+    """Those that the number of runs divides, and others."""
+    traced = jax.jit(lambda xs: lax.scan(
+        lambda c, x: (c + jnp.tanh(x), c), jnp.zeros(1000), xs, **options)).trace(
+            jax.ShapeDtypeStruct((100, 1000), np.float32))
+    lowered = traced.lower()
+    for listing in (jaxpr_listing(traced.jaxpr, Places()),
+                    stablehlo_listing(lowered.as_text(), Places()),
+                    hlo_listing(lowered.as_text("hlo"), Places(), "HLO")):
+        assert listing.exact and 0 <= listing.flops[listing.entry] - 200_000 < 1000
+
+
 def test_pages_run_the_test_of_a_loop_once_more():
     def f(x):
         for _ in range(2):

@@ -71,8 +71,7 @@ class App {
     const [first] = this.program.forms;
     const last = this.program.forms[this.program.forms.length - 1];
     const peak = last.unsized ? -1 : Math.max(last.memory.arguments, ...last.memory.live);
-    const once = first.exact ? "" : ", loops of unknown length once, of branches the dearest";
-    const figures = [[`FLOPs counted here${once}${this.whose(first)}`,
+    const figures = [[`FLOPs counted here${first.once}${this.whose(first)}`,
                       quantity(first.flops[first.entry])],
                      [`Peak memory, estimated${this.whose(last)}`, bytes(peak)],
                      ...this.program.figures.map(([key, value]) =>

@@ -22,12 +22,13 @@ class Pane {
   build() {
     const { form } = this;
     const count = form.kind.reduce((n, kind) => n + (kind === OPERATION), 0);
+    const counted = `${count.toLocaleString("en")} operations${form.once}`;
     this.element = document.createElement("section");
     this.element.className = "pane";
     this.element.setAttribute("aria-label", form.title);
     this.element.innerHTML = `
       <header><h2>${escapeHtml(form.title)}</h2>
-        <span class="count">${count.toLocaleString("en")} operations</span>
+        <span class="count" title="${counted}">${counted}</span>
         <select class="figure" aria-label="Figure beside each operation">
           <option value="share">Time</option><option value="flops">FLOPs</option><option value="traffic">Moved</option>
           <option value="size">Size</option></select>

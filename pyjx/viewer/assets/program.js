@@ -56,7 +56,8 @@ class Form {
     this.unsized = data.unsized;  // whether some sizes are not known
     this.devices = data.devices;  // on how many it runs
     this.byOne = data.byOne;  // what is shown as one of these does it: "all", "shard_map", or ""
-    this.exact = data.exact;  // whether it is known how often operations run
+    // What is said where it is not known how often something runs.
+    this.once = data.exact ? "" : ", loops of unknown length once, of branches the dearest";
     this.entry = data.entry;  // the row at which the program begins
     this.memory = data.memory;
     this.graph = data.graph;
