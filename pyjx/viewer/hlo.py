@@ -29,9 +29,18 @@ FREE = frozenset((
     "parameter", "partition-id", "replica-id", "tuple"))
 _VIEWS = frozenset(("bitcast", "get-tuple-element", "opt-barrier", "optimization-barrier", "tuple",
                     "while"))
-_PUTS = frozenset(("dynamic-update-slice", "scatter"))
+_PUTS = frozenset(("dynamic-update-slice", "dynamic-update-slice-start", "scatter",
+                   "scatter-start"))
+_FUSIONS = "fusion", "fusion-start"
+# Custom calls that tell XLA of what they are given, which is what they give; with those for memory
+# that others fill all that read and write nothing.
+_TELLING = frozenset((
+    "AssumeGatherIndicesInBound", "LayoutConstraint", "Pin", "SPMDFullToShardShape",
+    "SPMDShardToFullShape", "Sharding", "Unpin", "xla.sdy.FuncResultSharding",
+    "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape", "xla.sdy.PropagationBarrier"))
+_IDLE = _TELLING | {"AllocateBuffer", "CreateBuffer"}
 _ENDINGS = ("-done", "-update")  # of what was started, whose results they are
-_BODIES = {"fusion": Bodies(FUSED), "call": ONCE, "conditional": ONCE, "async-start": ONCE}
+_BODIES = {"fusion": Bodies(FUSED), "call": ONCE, "conditional": ONCE, "async": ONCE}
 
 _HEAD = re.compile(r"^(ENTRY )?%?([\w.\-]+) (\(.*\) -> .* )?\{$")
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = ")
@@ -45,6 +54,7 @@ _FIELD = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
 _INDEX = re.compile(r"\), index=(\d+)")
 _PARAMETER = re.compile(r"parameter\((\d+)\)")
+_TARGET = re.compile(r'custom_call_target="([^"]*)"')
 _DIRECTION = re.compile(r"direction=(\w+)")
 _INTEGER = re.compile(r" ([su]\d+)\[\]\S* constant\((-?\d+)\)")
 _DEVICES = re.compile(r"(replica_count|num_partitions)=(\d+)")
@@ -165,7 +175,8 @@ class _Writer:
             size=size, traffic=moved, operands=operands, flops=arithmetic(*cost))
         if combined := combinations(*cost):
             listing.bodies[row] = combined
-        if i.opcode in _VIEWS or i.opcode.endswith(_ENDINGS) or self._calls_loop(i):
+        if i.opcode in _VIEWS or i.opcode.endswith(_ENDINGS) or self._calls_loop(i) or \
+                _target(i) in _TELLING:
             listing.views.add(row)
             index = _INDEX.search(i.text) if i.opcode == "get-tuple-element" else None
             # What starts a move has more elements than it makes.
@@ -182,7 +193,7 @@ class _Writer:
             if i.opcode == "while":
                 bodies = sorted(i.called, key=self._roots.__contains__)  # as in `Listing.below`
                 listing.set_runs(row, self._trips(i, around), [c == i.called[0] for c in bodies])
-            listing.bodies.setdefault(row, _BODIES.get(i.opcode, UNCOUNTED))
+            listing.bodies.setdefault(row, _BODIES.get(i.opcode.removesuffix("-start"), UNCOUNTED))
         for name in i.called:
             if name in self._roots:
                 self._calls.setdefault(row, []).append(name)
@@ -197,7 +208,9 @@ class _Writer:
         """The bytes that an instruction reads of each operand, and those that it writes. A fusion
         reads of an operand what those inside need of it, and writes what they put there in place.
         """
-        c = self._called(i, "fusion")
+        if _target(i) in _IDLE:
+            return [0.0] * len(operands), 0.0
+        c = self._called(i, *_FUSIONS)
         if c is None:
             return touched(i.opcode, operands, results)
         parts, writes = self._inside(c)
@@ -236,16 +249,21 @@ class _Writer:
         operands."""
         if i.opcode in _PUTS:
             return {0: 0}
-        c = self._called(i, "fusion")
-        found = [_in_place(c, name) for name in _results(c)] if c else []
-        return {k: int(number[1]) for k, chain in enumerate(found)
-                if chain and (number := _PARAMETER.search(chain[0].text))}
+        c, found = self._called(i, *_FUSIONS, "async-start"), dict[int, Instruction]()
+        if c and i.opcode in _FUSIONS:
+            found = {k: chain[0] for k, name in enumerate(_results(c))
+                     if (chain := _in_place(c, name))}
+        elif c and c.root.opcode != i.opcode:  # it starts one operation
+            given = [c.values.get(o) for o in c.root.operands]
+            found = {k: x for k, n in self._puts(c.root).items() if (x := given[n]) is not None}
+        return {k: int(number[1]) for k, x in found.items()
+                if (number := _PARAMETER.search(x.text))}
 
     def _trips(self, i: Instruction, around: Computation) -> float | None:
         """How often a loop runs, as XLA says or as it counts."""
         if said := TRIPS.search(i.text):
             return float(said[1])
-        test, body = (self._called(i, "while", k) for k in (0, 1))
+        test, body = (self._called(i, "while", k=k) for k in (0, 1))
         if test is None or body is None:
             return None
         made = around.values.get(next(iter(i.operands), ""))
@@ -259,9 +277,9 @@ class _Writer:
         called = self._called(i, "call")
         return called is not None and called.root.opcode == "while"
 
-    def _called(self, i: Instruction, opcode: str, k: int = 0) -> Computation | None:
-        """The computation that an instruction of this kind calls, or one of several."""
-        if i.opcode != opcode or k >= len(i.called):
+    def _called(self, i: Instruction, *opcodes: str, k: int = 0) -> Computation | None:
+        """The computation that an instruction of these kinds calls, or one of several."""
+        if i.opcode not in opcodes or k >= len(i.called):
             return None
         c = self._computations.get(i.called[k])
         return c if c and c.values else None
@@ -300,6 +318,12 @@ def _made(i: Instruction, operands: Arrays) -> Arrays:
                 made.remove(array)
         made = [array for array in made if array[0]] or made
     return tuple(made)
+
+
+def _target(i: Instruction) -> str:
+    """What a custom call calls."""
+    found = _TARGET.search(i.text) if i.opcode == "custom-call" else None
+    return found[1] if found else ""
 
 
 def _results(c: Computation) -> Sequence[str]:
