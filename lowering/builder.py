@@ -36,7 +36,8 @@ _MOST_COUNTED = 1 << 36  # elements of an iota
 class Block:
     """A function's (or, within it, a region's) lines as they are written."""
 
-    __slots__ = ("_constants", "_count", "_indent", "lines", "marks", "module", "openings", "scope")
+    __slots__ = ("_constants", "_count", "_indent", "lines", "marks", "module", "openings",
+                 "regions", "scope")
 
     def __init__(self, module: Module, scope: Scope) -> None:
         self.module = module
@@ -45,6 +46,8 @@ class Block:
         # (first line, line after the last, equation, scope), inner equations before the one around
         self.marks: list[tuple[int, int, JaxprEqn, Scope]] = []
         self.openings: list[int] = []  # the lines behind which operations do not end
+        # (first line, line after the last, part) of what loops run, inner ones before outer ones
+        self.regions: list[tuple[int, int, str]] = []
         self._count = 0
         self._indent = "    "
         self._constants: dict[Any, str] = {}
@@ -89,15 +92,18 @@ class Block:
         self.lines.append(self._indent + text)
 
     @contextmanager
-    def region(self) -> Iterator[None]:
-        """Write the lines of a nested region; constants made there stay there."""
-        saved = self._indent, self._constants
+    def region(self, part: str = "") -> Iterator[None]:
+        """Write the lines of a nested region; constants made there stay there. What is of no
+        equation there is named as that part of the one around."""
+        saved, first = (self._indent, self._constants), len(self.lines)
         self._indent += "  "
         self._constants = {}
         try:
             yield
         finally:
             self._indent, self._constants = saved
+            if part:
+                self.regions.append((first, len(self.lines), part))
 
     @contextmanager
     def isolated(self, names: Sequence[str], params: Sequence[Any]) -> Iterator[None]:
@@ -141,10 +147,10 @@ class Block:
         pairs = ", ".join([f"{name} = {x}" for name, x in zip(names, start, strict=True)])
         types = tensor_types(avals)
         self.opening(f"{head} = stablehlo.while({pairs}) : {types} cond {{")
-        with self.region():
+        with self.region("while/cond"):
             self.raw(f"stablehlo.return {test(names)} : tensor<i1>")
         self.opening("} do {")
-        with self.region():
+        with self.region("while/body"):
             self.raw(f"stablehlo.return {', '.join(body(names))} : {types}")
         self.raw("}")
         return results

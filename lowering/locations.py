@@ -67,26 +67,34 @@ class Locations:
         ends: list[str | None] = [None] * len(lines)
         for i in block.openings:
             ends[i] = ""
-        of_eqn, scope = self._of_eqn, block.scope
+        of_eqn, scope, regions = self._of_eqn, block.scope, block.regions[::-1]
+
+        def fill(start: int, stop: int, end: str) -> None:
+            for i in range(start, stop):
+                if ends[i] is None:
+                    ends[i] = end
+
         for start, stop, eqn, inside in block.marks:
             info = eqn.source_info
             key = info.traceback, id(info.name_stack), eqn.primitive, inside
             end = of_eqn.get(key)
             if end is None or eqn.primitive.label is not None:
                 end = of_eqn[key] = f" loc({self._of(eqn, inside)})"
-            for i in range(start, stop):
-                if ends[i] is None:
-                    ends[i] = end
+            # XLA gives what it makes in a loop the name of the loop, so nothing else has that.
+            while regions and start <= regions[-1][0] and regions[-1][1] <= stop:
+                first, last, part = regions.pop()
+                fill(first, last, f" loc({self._of(eqn, inside, f'{part}/')})")
+            fill(start, stop, end)
         rest = f" loc({self._alias(quoted(scope.name)) if scope.name else 'unknown'})"
         return [line + (rest if end is None else end)
                 for line, end in zip(lines, ends, strict=True)]
 
-    def _of(self, eqn: JaxprEqn, scope: Scope) -> str:
-        """The alias of an equation's location."""
+    def _of(self, eqn: JaxprEqn, scope: Scope, part: str = "") -> str:
+        """The alias of an equation's location, or of that of a part of it."""
         info = eqn.source_info
         label = eqn.primitive.label
         kind = eqn.primitive.name if label is None else label(eqn.params)
-        name = quoted(scope.inside(eqn, kind).name)
+        name = quoted(scope.inside(eqn, part + kind).name)
         place = self._stack(info.traceback or scope.traceback, scope.function)
         return self._alias(f"{name}({place})" if place else name)
 

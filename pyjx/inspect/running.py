@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,11 @@ from pyjx.inspect.figures import recorded
 from pyjx.inspect.interpreter import RefusedError, interpret
 from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.program import TracedProgram, UnsupportedError
-from pyjx.viewer.hlo import Computation, Instruction, computations
+from pyjx.viewer.document import name_products
+from pyjx.viewer.hlo import hlo_listing, instruction_names
+from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import Places
+from pyjx.viewer.ranking import lines_of
 
 
 class CheckError(RuntimeError):
@@ -429,34 +432,25 @@ def measure(program: TracedProgram, args: Sequence[Any] | None = None, runs: int
     if not any(found.values()):
         raise UnsupportedError("XLA's profiler told of no operations: this platform does not, or "
                                "the process is profiled already")
-    places = Places()
     rows = [row for m in modules for row in _attributed(
-        found.pop(m.name, {}), computations(m.to_string(), places), places)]
+        found.pop(m.name, {}), m.to_string(), program.jaxpr)]
     program.measured = {r.name: r.seconds for r in rows}
     return Measurement(runs, sorted(rows, key=lambda r: (-r.seconds, r.name)))
 
 
-def _attributed(found: Mapping[str, tuple[int, float]], known: Mapping[str, Computation],
-                places: Places) -> list[OperationTime]:
+def _attributed(found: Mapping[str, tuple[int, float]], module: str, closed: ClosedJaxpr
+                ) -> list[OperationTime]:
     """The operations of a module with their lines. Loops and branches are left out where what they
     run is there itself."""
-    instructions = {i.name: i for c in known.values() for i in c.body}
-    rows = []
+    places = Places()
+    listing = hlo_listing(module, places, "")
+    name_products(listing, jaxpr_listing(closed, places), places)
+    lines, ends, names = lines_of(listing, places), listing.ends(), instruction_names(listing)
+    known, rows = {name: row for row, name in enumerate(names)}, []
     for name, (times, seconds) in found.items():
-        instruction = instructions.get(name)
-        inner = [] if instruction is None else list(_inside(instruction, known))
-        if any([i.name in found for i in inner]):
-            continue
-        own = [] if instruction is None else [instruction]
-        at = [places.position(i.place) for i in (*own, *inner)]
-        lines = dict.fromkeys([f"{p[0]}:{p[1]}" for p in at if p is not None])
-        rows.append(OperationTime(name, times, seconds, tuple(lines)))
+        own = [known[name]] if name in known else []
+        inner = [r for row in own for r in listing.inside(row, ends)]
+        if not any([names[r] in found for r in inner]):
+            at = dict.fromkeys([line for r in (*own, *inner) if (line := lines[r]) is not None])
+            rows.append(OperationTime(name, times, seconds, tuple([f"{f}:{n}" for f, n in at])))
     return rows
-
-
-def _inside(instruction: Instruction, known: Mapping[str, Computation]) -> Iterator[Instruction]:
-    """What an instruction's computations hold."""
-    for name in instruction.called:
-        for i in known[name].body if name in known else ():
-            yield i
-            yield from _inside(i, known)

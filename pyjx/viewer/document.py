@@ -23,6 +23,7 @@ from pyjx import configuration
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.trace import collector_paused
 from pyjx.core.value_texts import shortened
+from pyjx.runtime.costs import plain
 from pyjx.runtime.jit import jit
 from pyjx.viewer import hlo as hlo_forms
 from pyjx.viewer import stablehlo as stablehlo_forms
@@ -80,6 +81,29 @@ def _keys(listing: Listing, places: Places) -> list[tuple[Hashable, ...] | None]
         else:
             keys.append((*signature(name), places.position(place)))
     return keys
+
+
+def name_products(listing: Listing, before: Listing, places: Places) -> None:
+    """Give products to which XLA gave no name, such as that of a matrix and a vector which it makes
+    one of two matrices, that of those before which have no relative and are as much arithmetic."""
+    known = {key for key, traffic in zip(_keys(listing, places), listing.traffic, strict=True)
+             if traffic}
+    lost: dict[tuple[str, float], list[int]] = {}
+    for row, key in enumerate(_keys(before, places)):
+        kind = _product(before, row)
+        if kind and key is not None and key not in known:
+            lost.setdefault(kind, []).append(row)
+    for row, name in enumerate(listing.name):
+        kind = _product(listing, row)
+        if kind in lost and lost[kind] and not name:
+            of = lost[kind].pop(0)
+            listing.name[row], listing.place[row] = before.name[of], before.place[of]
+
+
+def _product(listing: Listing, row: int) -> tuple[str, float] | None:
+    """The kind of a product, and how much arithmetic it is; None for other operations."""
+    kind = plain(listing.operation[row])[:4].rstrip("_")  # as in all forms
+    return (kind, listing.flops[row]) if kind in ("dot", "conv") and listing.flops[row] else None
 
 
 def _by_callers(keys: Sequence[Sequence[Hashable]], places: Sequence[Sequence[int]]
@@ -195,6 +219,8 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
     if not any(listing.heads for listing in listings):
         raise ValueError("page: expected a jaxpr, StableHLO text or HLO text with at least one "
                          "function, got none.")
+    if hlo is not None and len(listings) > 1:
+        name_products(listings[-1], listings[-2], places)
     strings = _Strings()
     linked = links(listings, places)
     scopes = Scopes(listings[0], places,

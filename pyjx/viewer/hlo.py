@@ -41,6 +41,7 @@ _TELLING = frozenset((
 _IDLE = _TELLING | {"AllocateBuffer", "CreateBuffer"}
 _ENDINGS = ("-done", "-update")  # of what was started, whose results they are
 _BODIES = {"fusion": Bodies(FUSED), "call": ONCE, "conditional": ONCE, "async": ONCE}
+_RUNNING = frozenset(("call", "conditional", "while"))
 
 _HEAD = re.compile(r"^(ENTRY )?%?([\w.\-]+) (\(.*\) -> .* )?\{$")
 _INSTRUCTION = re.compile(r"^\s+(ROOT )?%?([\w.\-]+) = ")
@@ -120,6 +121,11 @@ def hlo_listing(text: str, places: Places, title: str) -> Listing:
     writer.link_calls()
     writer.listing.add_up(places)
     return writer.listing
+
+
+def instruction_names(listing: Listing) -> list[str]:
+    """For each row of a module the name of its instruction."""
+    return [text.removeprefix("ROOT ").partition(" ")[0].removeprefix("%") for text in listing.text]
 
 
 class _Writer:
@@ -363,7 +369,22 @@ def computations(text: str, places: Places) -> dict[str, Computation]:
             found[current.name] = current
         elif line.startswith("}"):
             current = None
+    _take_lent(found)
     return found
+
+
+def _take_lent(found: dict[str, Computation]) -> None:
+    """Take from instructions the metadata of the loop or the call that they are in: XLA gives it to
+    what it makes there, of whatever operation that is."""
+    around: dict[str, set[tuple[str, int]]] = {}
+    for c in reversed(found.values()):  # what is called comes before what calls it
+        given = around.setdefault(c.name, set())
+        for i in list(c.body):
+            own = {(i.op_name, i.place)} if i.opcode in _RUNNING and i.op_name else set()
+            for name in i.called:
+                around.setdefault(name, set()).update(given, own)
+            if (i.op_name, i.place) in given and not own:
+                c.values[i.name] = i._replace(op_name="", place=UNKNOWN)
 
 
 def _instruction(line: str, start: re.Match[str], frames: dict[int, int], places: Places

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from pyjx.runtime.costs import plain
@@ -252,6 +253,16 @@ class Listing:
             begun = note and ends[inner] == inner + 1
             inner = ends[inner]
         return found + [[head] for head in self.calls.get(row, ())]
+
+    def inside(self, row: int, ends: Sequence[int]) -> list[int]:
+        """The rows below a row, and those of the functions that it and they call."""
+        found, heads = list(range(row + 1, ends[row])), set[int]()
+        for r in chain((row,), found):  # which grows meanwhile
+            for head in self.calls.get(r, ()):
+                if head not in heads:
+                    heads.add(head)
+                    found += range(head, ends[head])
+        return found
 
     def inner_first(self, ends: Sequence[int]) -> Iterator[tuple[int, list[list[int]]]]:
         """All rows, each behind those below it, which come with it; a function once."""

@@ -4,12 +4,13 @@ of the program and by operation."""
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
 from pyjx.core.records import Record
 from pyjx.runtime.costs import plain
+from pyjx.viewer.hlo import instruction_names
 from pyjx.viewer.listing import (
     APPLIED,
     FUSED,
@@ -64,23 +65,47 @@ def costs(listing: Listing, balance: float = BALANCES["cpu"],
     ends = listing.ends()
     weights = [0.0 if listing.unsized else max(f / balance, t)
                for f, t in zip(listing.flops, listing.traffic, strict=True)]
-    each = _add_up(listing, ends, list(weights))
-    for row, bodies in listing.bodies.items():  # of fusions in fusions what these do counts
-        if bodies.how != APPLIED and ends[row] > row + 1:
+    for row in listing.bodies:
+        if listing.runs_bodies(row) and (ends[row] > row + 1 or row in listing.calls):
+            weights[row] = 0.0
+    each = _add_up(listing, ends, list(weights), listing.alternatives)
+    for row in filter(listing.is_fused, listing.bodies):  # in fusions what these do counts
+        if ends[row] > row + 1:
             weights[row] = 0.0
     runs = _runs(listing, ends, each)
+    own = _own(listing, ends, [a * n for a, n in zip(each, runs, strict=True)], weights)
     if measured:
-        names = [text.removeprefix("ROOT ").partition(" ")[0].removeprefix("%")
-                 for text in listing.text]
-        each = _add_up(listing, ends, [measured.get(name, 0.0) / (n or 1.0)
-                                       for name, n in zip(names, runs, strict=True)])
-    whole = each[listing.entry] or 1.0
-    shares = [a * n / whole for a, n in zip(each, runs, strict=True)]
-    own = _own(listing, ends, shares, weights)
+        own = _measured(listing, ends, own, measured)
+    return _taken(listing, ends, runs, own)
+
+
+def _measured(listing: Listing, ends: Sequence[int], own: Sequence[float],
+              measured: Mapping[str, float]) -> list[float]:
+    """What was measured, where the time of an operation of which nothing inside was, such as a
+    fusion or a loop that is one kernel, is divided among what it does as it would be by `own`."""
+    names, found = instruction_names(listing), [0.0] * len(listing)
+    for row, name in enumerate(names):
+        if seconds := measured.get(name):
+            inside = listing.inside(row, ends)
+            if any([measured.get(names[r]) for r in inside]):
+                continue
+            parts = sum([own[r] for r in inside])
+            for r in inside if parts else ():
+                found[r] += seconds * own[r] / parts
+            found[row] += 0.0 if parts else seconds
+    return found
+
+
+def _taken(listing: Listing, ends: Sequence[int], runs: Sequence[float], own: Sequence[float],
+           whole: float | None = None) -> Costs:
+    """The costs of a form whose rows take so much by themselves, of the whole or of their sum."""
+    each = [o / (n or 1.0) for o, n in zip(own, runs, strict=True)]
     for row in filter(listing.is_fused, listing.bodies):
-        if any(own[row + 1:ends[row]]):  # what it does takes a part of its time, not that alone
-            shares[row:ends[row]] = [sum(own[r:ends[r]]) for r in range(row, ends[row])]
-    return Costs(shares, own, runs, whole)
+        each[row] = sum(own[row:ends[row]]) / (runs[row] or 1.0)
+    each = _add_up(listing, ends, each)
+    whole = whole or each[listing.entry] or 1.0
+    return Costs([e * (n or 1.0) / whole for e, n in zip(each, runs, strict=True)],
+                 [o / whole for o in own], list(runs), whole)
 
 
 def carried(listing: Listing, spent: Costs, keys: Sequence[Sequence[Hashable]],
@@ -89,32 +114,28 @@ def carried(listing: Listing, spent: Costs, keys: Sequence[Sequence[Hashable]],
     that one takes by itself (`own`) is of the rows that have the same key here.
 
     `keys` are several for each row of this form, the closest first, and `others` those of the other
-    form. None is no key.
+    form. None is no key. What runs bodies, such as a loop, has itself what is of none of these.
     """
     mine = [0.0] * len(listing)
     rows: list[dict[Hashable, list[int]]] = []
     for column in keys:
         rows.append({})
         for row, key in enumerate(column):
-            if key is not None and spent.own[row]:
+            if key is not None and (spent.own[row] or listing.runs_bodies(row)):
                 rows[-1].setdefault(key, []).append(row)
     for row, amount in enumerate(own):
         found = next((of[column[row]] for of, column in zip(rows, others, strict=True)
                       if column[row] in of), ()) if amount else ()
         whole = sum([spent.own[r] for r in found])
         for r in found:
-            mine[r] += amount * spent.own[r] / whole
-    each = [m / (n or 1.0) for m, n in zip(mine, spent.runs, strict=True)]
-    ends = listing.ends()
-    for row in filter(listing.is_fused, listing.bodies):
-        each[row] = sum(mine[row:ends[row]]) / (spent.runs[row] or 1.0)
-    each = _add_up(listing, ends, each)
-    shares = [e * n for e, n in zip(each, spent.runs, strict=True)]
-    return Costs(shares, mine, spent.runs, spent.whole)
+            mine[r] += amount * (spent.own[r] / whole if whole else 1 / len(found))
+    return _taken(listing, listing.ends(), spent.runs, mine, 1.0)
 
 
-def _add_up(listing: Listing, ends: Sequence[int], each: list[float]) -> list[float]:
-    """The time of one run of each row, where operations that run bodies take that of these."""
+def _add_up(listing: Listing, ends: Sequence[int], each: list[float],
+            alternatives: Collection[int] = ()) -> list[float]:
+    """The time of one run of each row, with that of the bodies that it runs: of alternatives with
+    that of the dearest."""
     for row, below in listing.inner_first(ends):
         bodies = [sum([each[r] for r in body]) for body in below]
         if listing.kind[row] in (HEAD, NOTE):
@@ -122,7 +143,7 @@ def _add_up(listing: Listing, ends: Sequence[int], each: list[float]) -> list[fl
         elif listing.runs_bodies(row) and any(bodies):
             times = listing.bodies[row].each(len(bodies))
             shares = [n * body for n, body in zip(times, bodies, strict=False)]
-            each[row] = max(shares) if row in listing.alternatives else sum(shares)
+            each[row] += max(shares) if row in alternatives else sum(shares)
     return each
 
 
@@ -161,9 +182,9 @@ def _callers_first(listing: Listing, ends: Sequence[int]) -> list[int]:
     return order[::-1]
 
 
-def _own(listing: Listing, ends: Sequence[int], shares: Sequence[float],
+def _own(listing: Listing, ends: Sequence[int], times: Sequence[float],
          weights: Sequence[float]) -> list[float]:
-    """The shares that are of no other row: that of a fusion is divided among what it does."""
+    """What of the time of rows is of no other: that of a fusion is divided among what it does."""
     own = [0.0] * len(listing)
     row = 0
     while row < len(listing):
@@ -171,12 +192,12 @@ def _own(listing: Listing, ends: Sequence[int], shares: Sequence[float],
         parts = sum([weights[r] for r in inside]) if listing.is_fused(row) else 0.0
         if parts:
             for r in inside:
-                own[r] = shares[row] * weights[r] / parts
+                own[r] = times[row] * weights[r] / parts
             row = ends[row]
             continue
         if listing.kind[row] == OPERATION and not (
                 listing.runs_bodies(row) and (inside or row in listing.calls)):
-            own[row] = shares[row]
+            own[row] = times[row]
         row += 1
     return own
 
@@ -373,7 +394,7 @@ def ranked(keys: Sequence[Hashable], amounts: Sequence[float], largest: bool
 
 def lines_of(listing: Listing, places: Places) -> list[tuple[str, int] | None]:
     """For each row the user's line; what the compiler made has that of the nearest operation that
-    reads it or that it reads."""
+    reads it or that it reads, or else of the loop or the fusion that it is in."""
     lines, ends = places.own_lines(listing), listing.ends()
     users: dict[int, list[int]] = {}
     for row, operands in enumerate(listing.operands):
@@ -391,8 +412,13 @@ def lines_of(listing: Listing, places: Places) -> list[tuple[str, int] | None]:
                     if lines[r] is None and listing.kind[r] == OPERATION:
                         lines[r] = lines[row]
                         reached.append(r)
-    for row in filter(listing.is_fused, listing.bodies):
-        lines[row:ends[row]] = [line or lines[row] for line in lines[row:ends[row]]]
+    around: list[int] = []
+    for row, depth in enumerate(listing.depth):
+        while around and listing.depth[around[-1]] >= depth:
+            around.pop()
+        if around and lines[row] is None:
+            lines[row] = lines[around[-1]]
+        around.append(row)
     return lines
 
 

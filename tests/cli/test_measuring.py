@@ -112,7 +112,8 @@ ENTRY main {{
     monkeypatch.setattr(running, "recorded", lambda work, read: (work(), list(map(read, events))))
     modules = [module("one", 1), module("two", 2)]
     program: Any = SimpleNamespace(
-        executable=SimpleNamespace(hlo_modules=lambda: modules))
+        executable=SimpleNamespace(hlo_modules=lambda: modules),
+        jaxpr=jax.make_jaxpr(lambda x: x + x)(1.0))
     assert inspect.measure(program).operations == [
         OperationTime("add.1", 1, 5e-6, ("a.py:2",)), OperationTime("add.1", 1, 1e-6, ("a.py:1",))]
 
