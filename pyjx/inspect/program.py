@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import types
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lowering.program import has_symbols
 from pyjx import configuration, jaxlib_api
@@ -29,10 +30,14 @@ from pyjx.runtime import compile as compiler
 from pyjx.runtime.costs import Cost, Costs, cost_of, unsized
 from pyjx.runtime.jit import jit, spec_of
 from pyjx.runtime.memory import Memory, memory_of
+from pyjx.runtime.meshes import set_mesh
 from pyjx.runtime.placement import Placement
 from pyjx.runtime.stages import Compiled, Lowered, Traced
 from pyjx.tree_util import tree_leaves
 from pyjx.version import PYJX_VERSION
+
+if TYPE_CHECKING:
+    from pyjx.runtime.budgets import MemoryProfile
 
 viewer = deferred("pyjx.viewer")  # its assets, for this form alone
 mosaic_calls = deferred("pyjx.experimental.pallas.mosaic_calls")
@@ -418,7 +423,7 @@ def _number(version: str) -> tuple[int, ...]:
 def _page(program: Program) -> str:
     traced = isinstance(program, TracedProgram)
     static = not program.is_symbolic
-    expected = program.traced.memory() if (
+    expected = program.expected_memory if (
         static and isinstance(program, TracedProgram) and program.lowered._program.fit) else None
     return str(viewer.page(
         program.name, jaxpr=program.jaxpr if traced else None,
@@ -462,7 +467,7 @@ def _memory(program: Program) -> str:
     memory = program.memory
     if memory is None:
         raise UnsupportedError(f"XLA does not tell the memory of programs for {program.platform}")
-    profile = program.traced.memory() if isinstance(program, TracedProgram) else None
+    profile = program.expected_memory if isinstance(program, TracedProgram) else None
     return str(memory) if profile is None or profile.budget is None else (
         f"{memory}\n\nby the live ranges of the jaxpr, {profile}")
 
@@ -526,8 +531,15 @@ class TracedProgram(Program):
     def lowered(self) -> Lowered:
         """The lowered stage."""
         platforms = None if self.mesh is not None else (self.platform.name,)
-        return self.timed(  # type: ignore[no-any-return]
-            "lower", lambda: self.traced.lower(lowering_platforms=platforms))
+        with _over(self.mesh):
+            return self.timed(  # type: ignore[no-any-return]
+                "lower", lambda: self.traced.lower(lowering_platforms=platforms))
+
+    @property
+    def expected_memory(self) -> MemoryProfile:
+        """The memory that it is expected to need, by its jaxpr."""
+        with _over(self.mesh):
+            return self.traced.memory()
 
     def stablehlo(self, *, names: str = "ssa", locs: str = "none") -> str:
         lowered = self.lowered
@@ -602,7 +614,7 @@ def trace(fun: Callable[..., Any], *args: Any, platform: str | Platform = "cpu",
       fun: a function, jitted or not.
       args, kwargs: arrays, or structs that describe them.
       platform: what it is compiled for, as `platform` takes it; it need not be here.
-      mesh: the axes of a mesh of devices, by name, or a mesh; shardings are among `jit_options`.
+      mesh: devices to run on, set as by `jax.set_mesh`; shardings are among `jit_options`.
       compiler_options: XLA's flags, by name.
       jit_options: those of `jit`, for a function that is not jitted.
 
@@ -618,11 +630,17 @@ def trace(fun: Callable[..., Any], *args: Any, platform: str | Platform = "cpu",
     jitted = fun if isinstance(fun, jaxlib_api.PjitFunction) and not jit_options else jit(
         fun, **dict(jit_options or {}))
     start = time.perf_counter()
-    traced = jitted.trace(*args, **kwargs)
+    with _over(mesh):
+        traced = jitted.trace(*args, **kwargs)
     made = TracedProgram(traced, where, compiler_options or {}, mesh,
                          tree_leaves(spec_of(jitted).without_static(args, kwargs)[:2]))
     made.seconds["trace"] = time.perf_counter() - start
     return made
+
+
+def _over(mesh: Any) -> contextlib.AbstractContextManager[Any]:
+    """What a program is traced and lowered in, to run on a mesh."""
+    return contextlib.nullcontext() if mesh is None else set_mesh(mesh)
 
 
 def _platform(given: str | Platform, n_devices: int) -> Platform:

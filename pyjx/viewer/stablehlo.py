@@ -10,8 +10,8 @@ from pyjx.runtime.counted_loops import Carried, Known, Number, trips
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, ONCE, UNCOUNTED, UNKNOWN, Listing, Places
 from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
 
-FREE = frozenset(("return", "func.return", "stablehlo.return", "stablehlo.constant",
-                  "stablehlo.optimization_barrier", "stablehlo.tuple"))
+FREE = frozenset(("return", "func.return", "stablehlo.return", "sdy.return",
+                  "stablehlo.constant", "stablehlo.optimization_barrier", "stablehlo.tuple"))
 _VIEWS = frozenset(("stablehlo.optimization_barrier", "stablehlo.reshape"))
 _PUTS = frozenset(("stablehlo.dynamic_update_slice", "stablehlo.scatter"))
 _CALLS = frozenset(("call", "func.call", "stablehlo.composite"))

@@ -780,3 +780,13 @@ def test_a_program_that_brings_its_mesh_keeps_it_elsewhere(fun, mesh):
     np.testing.assert_array_equal(program.compiled()(x), x)
     assert program.memory.argument * 4 == x.nbytes
     assert jax.inspect.measure(program, [x], 1).seconds > 0
+
+
+def test_a_program_is_traced_lowered_and_compiled_over_the_mesh_it_is_given(mesh):
+    x = jnp.arange(16.0)
+    program = jax.inspect.trace(jax.shard_map(
+        lambda x: jax.lax.all_gather(x, "x", tiled=True), in_specs=P("x"), out_specs=P(),
+        check_vma=False), x, mesh=mesh, jit_options={"memory_budget": "1MiB"})
+    assert "num_partitions = 8" in program.stablehlo() and "all-gather" in program.hlo_opt
+    assert program.emit("html") and "live ranges" in program.emit("memory")
+    np.testing.assert_array_equal(program.compiled()(x), x)

@@ -96,3 +96,17 @@ def test_kernels_for_accelerators_count_what_the_jaxpr_says():
     text = traced.lower(lowering_platforms=("tpu",)).as_text(debug_info=True)
     for form in program(jaxpr=traced.jaxpr, stablehlo=text)["forms"]:
         assert form["flops"][form["entry"]] == 2 * 64 * N**2 * 2 + 64 * 128
+
+
+def test_what_a_body_gives_does_not_move():
+    listing = stablehlo_listing("""module @m {
+  func.func public @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}]>] (%arg1: tensor<4xf32>) {
+      %1 = stablehlo.sine %arg1 : tensor<4xf32>
+      sdy.return %1 : tensor<4xf32>
+    } : (tensor<8xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+}
+""", Places())
+    assert listing.traffic[listing.operation.index("sdy.return")] == 0

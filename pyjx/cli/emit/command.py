@@ -16,7 +16,6 @@ from types import ModuleType
 from typing import Any
 
 import emit_hlo
-import pyjx as jax
 from emit_hlo.arguments import Options, Output, UsageError, instead_of
 from emit_hlo.tables import NAMED
 from pyjx import configuration, jaxlib_api
@@ -238,10 +237,7 @@ def _function(options: Options) -> tuple[Any, str]:
 
 def _traced(options: Options, call: Call, name: str, where: Platform, mesh: Any) -> TracedProgram:
     asked = jit_options(options, call, mesh)
-    with contextlib.ExitStack() as stack:
-        if mesh is not None:
-            stack.enter_context(jax.set_mesh(mesh))
-        stack.enter_context(working(f"tracing {name}", options.quiet))
+    with working(f"tracing {name}", options.quiet):
         try:
             program = trace(call.function, *call.args, platform=where, mesh=mesh,
                             compiler_options=_xla_options(options), jit_options=asked,
