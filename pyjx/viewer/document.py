@@ -13,6 +13,7 @@ import linecache
 import os
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -86,17 +87,22 @@ def _keys(listing: Listing, places: Places) -> list[tuple[Hashable, ...] | None]
 def name_products(listing: Listing, before: Listing, places: Places) -> None:
     """Give products to which XLA gave no name, such as that of a matrix and a vector which it makes
     one of two matrices, that of those before which have no relative and are as much arithmetic."""
-    known = {key for key, traffic in zip(_keys(listing, places), listing.traffic, strict=True)
-             if traffic}
-    lost: dict[tuple[str, float], list[int]] = {}
+    keys = _keys(listing, places)
+    known = {key for key, traffic in zip(keys, listing.traffic, strict=True) if traffic}
+    there = Counter([(key, _product(listing, row)) for row, key in enumerate(keys)])
+    lost: dict[tuple[str, float], list[tuple[bool, int]]] = {}
     for row, key in enumerate(_keys(before, places)):
         kind = _product(before, row)
-        if kind and key is not None and key not in known:
-            lost.setdefault(kind, []).append(row)
+        if kind and key is not None:
+            there[key, kind] -= 1
+            if there[key, kind] < 0:
+                lost.setdefault(kind, []).append((key in known, row))
+    for rows in lost.values():
+        rows.sort(reverse=True)  # those first of which nothing else has the name, in their order
     for row, name in enumerate(listing.name):
         kind = _product(listing, row)
         if kind in lost and lost[kind] and not name:
-            of = lost[kind].pop(0)
+            of = lost[kind].pop()[1]
             listing.name[row], listing.place[row] = before.name[of], before.place[of]
 
 

@@ -75,6 +75,19 @@ def test_a_product_in_a_loop_is_of_its_own_line(fun, line):
         assert form["share"][product] > 0.9
 
 
+def test_products_of_one_line_are_told_apart():
+    """The backward pass has two, of as much arithmetic, of which XLA makes one anew."""
+    def loss(a, v):
+        return power(a, v).sum()
+
+    found = document(jax.grad(loss))
+    for form in found["forms"][:2]:
+        products = [share for share, flops, text in zip(
+            form["share"], form["flops"], form["text"].split("\n"), strict=True)
+            if "dot_general" in text and "while" not in text and 0 < flops < 1e6]
+        assert len(products) == 3 and min(products) > 0.2
+
+
 def test_slices_of_a_loop_are_the_loops():
     def outputs(ws, c):
         return lax.scan(lambda c, w: (jnp.tanh(w * c), None), jnp.zeros(256) + c, ws)[0]

@@ -4,7 +4,8 @@ const BOX = { width: 172, height: 40, across: 44, down: 12, pad: 14, title: 22 }
 const MANY = 60;  // nodes of one level; more are taken together as they follow each other
 // What only passes values on, and what is no work.
 const PASSES_ON = new Set(["get-tuple-element", "tuple", "bitcast", "stablehlo.optimization_barrier",
-                           "optimization_barrier", "copy-start", "copy-done"]);
+                           "optimization_barrier", "copy-start", "copy-done", "fusion-done",
+                           "async-done"]);
 const LEFT_OUT = new Set(["parameter", "constant", "stablehlo.constant", "after-all", "return",
                           "func.return", "stablehlo.return"]);
 
