@@ -421,16 +421,17 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def _page(program: Program) -> str:
-    traced = isinstance(program, TracedProgram)
-    static = not program.is_symbolic
-    expected = program.expected_memory if (
-        static and isinstance(program, TracedProgram) and program.lowered._program.fit) else None
+    traced, static, expected = None, not program.is_symbolic, None
+    if isinstance(program, TracedProgram):
+        traced = program.traced
+        if static and program.lowered._program.fit:
+            expected = program.expected_memory
     return str(viewer.page(
-        program.name, jaxpr=program.jaxpr if traced else None,
+        program.name, jaxpr=traced,
         stablehlo=program.stablehlo(locs="stack"), hlo=program.hlo_opt if static else None,
         cost=_xla_figures(program) if static else None,
         measured=program.measured, balance=ranking.BALANCES[program.platform.name],
-        passes=() if not traced else jaxprs.passes(
+        passes=() if traced is None else jaxprs.passes(
             program.jaxpr, program.platform.name, program.placement),
         memory=expected))
 

@@ -36,6 +36,7 @@ from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, divided
 
 if TYPE_CHECKING:
     from pyjx.runtime.budgets import MemoryProfile
+    from pyjx.runtime.stages import Traced
 
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -153,7 +154,7 @@ _SCRIPTS = ("program.js", "rows.js", "highlight.js", "pane.js", "search.js", "co
 _AROUND = 2  # lines of source above and below one that is shown
 
 
-def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
+def page(title: str, *, jaxpr: ClosedJaxpr | Traced | None = None, stablehlo: str | None = None,
          hlo: str | None = None, cost: Mapping[str, float | str] | None = None,
          measured: Mapping[str, float] | None = None, balance: float = BALANCES["cpu"],
          passes: Iterable[Pass] = (), memory: MemoryProfile | None = None) -> str:
@@ -164,7 +165,7 @@ def page(title: str, *, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None 
 
     Args:
       title: the name of the program.
-      jaxpr: as `jax.jit(f).trace(*args).jaxpr`.
+      jaxpr: as `jax.jit(f).trace(*args)`, which knows what is donated, or its `jaxpr`.
       stablehlo: text; that of `lowered.as_text(debug_info=True)` knows the lines of the source.
       hlo: text before or after XLA's passes, such as `compiled.as_text()`.
       cost: figures to show above, by their names, such as XLA's estimates.
@@ -204,7 +205,7 @@ def _both_curves(memory: MemoryProfile | None) -> dict[str, Any] | None:
             "largest": list(map(str, memory.largest)), "again": list(map(str, memory.given_up))}
 
 
-def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
+def program(*, jaxpr: ClosedJaxpr | Traced | None = None, stablehlo: str | None = None,
             hlo: str | None = None, cost: Mapping[str, float | str] | None = None,
             measured: Mapping[str, float] | None = None, balance: float = BALANCES["cpu"]
             ) -> dict[str, Any]:
@@ -213,7 +214,8 @@ def program(*, jaxpr: ClosedJaxpr | None = None, stablehlo: str | None = None,
     listings: list[Listing] = []
     constants: list[frozenset[str]] = []
     if jaxpr is not None:
-        listings.append(jaxpr_listing(jaxpr_of("page", "jaxpr", jaxpr), places))
+        listings.append(jaxpr_listing(jaxpr_of("page", "jaxpr", jaxpr), places,
+                                      donated=getattr(jaxpr, "donate_argnums", ())))
         constants.append(frozenset())
     if stablehlo is not None:
         listings.append(stablehlo_forms.stablehlo_listing(stablehlo, places))
@@ -415,7 +417,7 @@ def show(fun: Callable[..., Any], *args: Any, optimised: bool = True, height: in
         with configuration.cache(False):  # a program on disk shows where its source was then
             optimised_hlo = lowered.compile().as_text()
     platform = lowered._platform
-    return View(page(traced.fun_name, jaxpr=traced.jaxpr, hlo=optimised_hlo,
+    return View(page(traced.fun_name, jaxpr=traced, hlo=optimised_hlo,
                      stablehlo=lowered.as_text(debug_info=True), balance=BALANCES[platform],
                      passes=passes(traced.jaxpr, platform, lowered._placement),
                      memory=traced.memory() if lowered._program.fit else None), height)

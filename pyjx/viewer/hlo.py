@@ -150,7 +150,7 @@ class _Writer:
     def give_back(self, c: Computation, positions: Sequence[int]) -> None:
         """Note which results lie where donated arguments were, by their positions among several."""
         results = _results(c) if c.values else ()
-        self.listing.given_back.update([self._rows[results[k]] for k in positions
+        self.listing.given_back.update([(self._rows[results[k]], 0) for k in positions
                                         if k < len(results)])
 
     def _body(self, c: Computation, depth: int) -> None:

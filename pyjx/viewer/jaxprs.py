@@ -10,7 +10,7 @@ from difflib import unified_diff
 from typing import Any
 
 from lowering.locations import Scope
-from pyjx.core.avals import nbytes
+from pyjx.core.avals import nbytes, taken_over
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import frame_at, user_code
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
@@ -58,11 +58,11 @@ def jaxpr_of(function: str, argument: str, program: Any) -> ClosedJaxpr:
                     f"jax.jit(f).trace(x).jaxpr, got {shortened(program)}")
 
 
-def jaxpr_listing(closed: ClosedJaxpr, places: Places,
-                  names: JaxprPpContext | None = None) -> Listing:
+def jaxpr_listing(closed: ClosedJaxpr, places: Places, names: JaxprPpContext | None = None,
+                  donated: Sequence[int] = ()) -> Listing:
     """The rows of a program. A nested jaxpr that is used once stands below its equation; those
     used more than once are functions. The program itself comes first. `names` are those that
-    variables have already."""
+    variables have already, and `donated` the numbers of arguments that are."""
     writer = _Writer(Listing("jaxpr"), places, constants_of(closed))
     if names is not None:
         writer.names = names
@@ -71,6 +71,7 @@ def jaxpr_listing(closed: ClosedJaxpr, places: Places,
         writer.program(closed.jaxpr)  # names variables and shared jaxprs in the order of the text
     name = closed.debug_info.func_name.rpartition(".")[2]
     writer.function(closed.jaxpr, name, Scope(f"jit({name})"))
+    writer.give_back(closed.jaxpr, donated)
     writer.link_calls()
     writer.listing.add_up(places)
     for row in filter(writer.listing.is_fused, writer.listing.bodies):
@@ -115,6 +116,14 @@ class _Writer(Printer):
             called = next(iter(self._waiting))
             self.function(called, self.names.shared_jaxprs[called], self._waiting.pop(called))
 
+    def give_back(self, jaxpr: Jaxpr, donated: Sequence[int]) -> None:
+        """Note which results lie where donated arguments were."""
+        given = [k in donated for k in range(len(jaxpr.invars))]
+        for k in taken_over(jaxpr.in_avals, jaxpr.out_avals, given).values():
+            v = jaxpr.outvars[k]
+            if isinstance(v, Var):
+                self.listing.given_back.add((self._rows[v], self._position.get(v, 0)))
+
     def link_calls(self) -> None:
         for row, called in self._calls.items():
             self.listing.calls[row] = [self._heads[j] for j in called]
@@ -148,6 +157,8 @@ class _Writer(Printer):
             place=self._places.of(info.traceback or scope.traceback),
             operands=list(dict.fromkeys(
                 [rows[v] for v in eqn.invars if isinstance(v, Var) and v in rows])))
+        if len(eqn.outvars) > 1 or eqn.primitive.holder.loops:
+            listing.elements[row] = [nbytes(v.aval) for v in eqn.outvars]
         self._in_place(eqn, row)
         rows.update(dict.fromkeys(eqn.outvars, row))
         self._position.update({v: k for k, v in enumerate(eqn.outvars)})
@@ -197,7 +208,6 @@ class _Writer(Printer):
             held = holder.held(eqn.params)
             first = held.head + held.first
             taken = eqn.invars[first:first + held.carry]
-            listing.elements[row] = [nbytes(v.aval) for v in eqn.outvars]
         if taken or holder.loops:
             listing.in_place[row] = {
                 k: (self._rows[v], self._position.get(v, 0)) for k, v in enumerate(taken)

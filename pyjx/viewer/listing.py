@@ -159,7 +159,8 @@ class Listing:
       picks: for views of one element of a tuple, its position.
       in_place: for rows that write results where operands were, by the position of each of these
         the row of its operand, and which of the results of that it is; loops are such rows.
-      given_back: rows whose results lie where donated arguments were.
+      given_back: the results that lie where donated arguments were, each as its row and its
+        position among the results of that.
       scopes: the names of the user's scopes, where they are known.
       unsized: rows of which sizes are no numbers, and those that run them: what they cost is not
         known.
@@ -195,7 +196,7 @@ class Listing:
         self.elements: dict[int, Sequence[int]] = {}
         self.picks: dict[int, int] = {}
         self.in_place: dict[int, dict[int, tuple[int, int]]] = {}
-        self.given_back: set[int] = set()
+        self.given_back: set[tuple[int, int]] = set()
         self.scopes: set[str] = set()
         self.unsized: set[int] = set()
         self.inexact: set[int] = set()

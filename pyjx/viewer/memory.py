@@ -209,8 +209,8 @@ class _Estimate:
                 last.pop(root, None)
                 if new in last:
                     last[root] = last.pop(new)
-        for row in listing.given_back & parts.keys():
-            for part in parts[row]:
+        for row, k in listing.given_back:
+            for part in parts.get(row, [])[k:k + 1]:
                 sizes.pop(merged.get(part, part), None)
 
     def _reads(self, row: int) -> list[int]:

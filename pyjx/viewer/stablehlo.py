@@ -176,8 +176,9 @@ class _Writer:
         if results:
             for value in _VALUE.findall(results[0]):
                 values[value] = row
+        if len(arrays := tensors(shape)) > 1 or starts:
+            listing.elements[row] = [bytes_of((a,)) for a in arrays]
         if starts:
-            listing.elements[row] = [bytes_of((a,)) for a in tensors(shape)]
             self._carried.update({v: k for k, v in enumerate(starts)})
         if operation == "stablehlo.while":
             self._starts[row] = list(starts.values())
@@ -189,7 +190,7 @@ class _Writer:
         if opens:
             values.update(dict.fromkeys([v for v, _ in _PARAMETER.findall(rest)], row))
         if operation in ("return", "func.return"):
-            listing.given_back.update([read[k][0] for k in self._donated if k < len(read)])
+            listing.given_back.update([read[k] for k in self._donated if k < len(read)])
         callee = _CALLEE.search(rest) if operation in _CALLS else None
         if callee:
             self._calls[row] = callee[1].strip('"')

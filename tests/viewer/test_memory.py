@@ -95,7 +95,8 @@ SQUARE = jax.ShapeDtypeStruct((500, 500), np.float32)
     (jax.grad(lambda c, ws: stacked(c, ws)[0].sum(), (0, 1)),
      [jax.ShapeDtypeStruct(s, np.float32) for s in ((64, 64), (500, 64, 64))], {}),
     (rewritten, [SQUARE, 1.0], {}), (kept, [SQUARE, 1.0], {}),
-    (lambda x, y: x + y, [SQUARE, SQUARE], {"donate_argnums": 0})])
+    (lambda x, y: x + y, [SQUARE, SQUARE], {"donate_argnums": 0}),
+    (lambda x, y, z: (x + y, y * z), [SQUARE] * 3, {"donate_argnums": (0, 2)})])
 def test_memory_is_as_xla_has_it_where_values_take_the_places_of_others(f, args, options):
     traced = jax.jit(f, **options).trace(*args)
     lowered = traced.lower()
@@ -107,9 +108,19 @@ def test_memory_is_as_xla_has_it_where_values_take_the_places_of_others(f, args,
     found = [memory(hlo_listing(compiled.as_text(), Places(), "Optimised HLO"), FREE).peak,
              memory(stablehlo_listing(lowered.as_text(), Places()), stablehlo.FREE).peak]
     assert found == pytest.approx([wanted] * 2, rel=0.01)
-    if f in (stacked, rewritten, kept):
-        assert memory(jaxpr_listing(traced.jaxpr, Places()), frozenset()).peak == pytest.approx(
-            wanted, rel=0.01)
+    if f in (stacked, rewritten, kept) or options:
+        listing = jaxpr_listing(traced.jaxpr, Places(), donated=traced.donate_argnums)
+        assert memory(listing, frozenset()).peak == pytest.approx(wanted, rel=0.01)
+
+
+def test_what_a_loop_stacks_is_beside_what_it_carries_in_a_donated_place():
+    traced = jax.jit(stacked, donate_argnums=0).trace(*[
+        jax.ShapeDtypeStruct(s, np.float32) for s in ((200, 200), (2, 200, 200))])
+    for listing, free in (
+            (stablehlo_listing(traced.lower().as_text(), Places()), stablehlo.FREE),
+            (jaxpr_listing(traced.jaxpr, Places(), donated=traced.donate_argnums), frozenset())):
+        found = memory(listing, free)
+        assert found.live[-1] == pytest.approx(160_000 * 5, rel=0.01)
 
 
 def test_what_is_written_into_an_argument_is_a_copy_unless_it_is_donated():
@@ -122,9 +133,9 @@ def test_what_is_written_into_an_argument_is_a_copy_unless_it_is_donated():
         traced = jax.jit(f, **options).trace(x)
         lowered = traced.lower()
         listings = [(hlo_listing(lowered.as_text("hlo"), Places(), "HLO"), FREE),
-                    (stablehlo_listing(lowered.as_text(), Places()), stablehlo.FREE)]
-        if not options:
-            listings.append((jaxpr_listing(traced.jaxpr, Places()), frozenset()))
+                    (stablehlo_listing(lowered.as_text(), Places()), stablehlo.FREE),
+                    (jaxpr_listing(traced.jaxpr, Places(), donated=traced.donate_argnums),
+                     frozenset())]
         for listing, free in listings:
             assert memory(listing, free).peak == pytest.approx(wanted, abs=60), listing.title
     both = hlo_listing("""HloModule m, is_scheduled=true
