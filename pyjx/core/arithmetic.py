@@ -62,7 +62,8 @@ OF_COMPLEX = 4.0
 
 def scale(v: Any) -> float:
     """How many operations on real numbers one on those of a variable is."""
-    return OF_COMPLEX if np.issubdtype(v.aval.dtype, np.complexfloating) else 1.0
+    dtype = getattr(v.aval, "dtype", None)  # not of tokens; those of keys have no kind
+    return OF_COMPLEX if getattr(dtype, "kind", "") == "c" else 1.0
 
 
 def on_results(eqn: JaxprEqn) -> float:

@@ -110,3 +110,14 @@ def test_what_a_body_gives_does_not_move():
 }
 """, Places())
     assert listing.traffic[listing.operation.index("sdy.return")] == 0
+
+
+def test_keys_and_tokens_are_counted_over():
+    def walk(key, x):
+        jax.debug.print("{}", x, ordered=True)
+        return lax.scan(lambda x, k: (x + jax.random.normal(k), None), x,
+                        jax.random.split(key, 4))[0]
+
+    traced = jax.jit(walk).trace(jax.random.key(0), 1.0)
+    assert traced.cost().total.flops > 0
+    assert jaxpr_listing(traced.jaxpr, Places()).exact
