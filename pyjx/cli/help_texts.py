@@ -95,6 +95,10 @@ def main(arguments: Sequence[str]) -> int:
         for name, text in known.items():
             print(f"  {name:52}{text.splitlines()[0]}")
         return 0
+    if len(arguments) > 1:
+        print(f"python -m pyjx explain: expected one name, got {' '.join(arguments)}.",
+              file=sys.stderr)
+        return 2
     name = arguments[0].rpartition(".")[2]
     for flag, state in states.items():
         if name in (state.environ, flag.removeprefix("jax_")) and name not in known:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import on_results, transcendental
+from pyjx.core.arithmetic import Runs, transcendental
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.jaxpr import JaxprEqn
@@ -17,6 +17,7 @@ from pyjx.core.primitive import DEAR, Primitive, register
 from pyjx.core.records import Alike
 from pyjx.core.scalars import is_scalar_constant, scalar_constant
 from pyjx.core.value_texts import shortened
+from pyjx.engine.decompose import program_of
 from pyjx.engine.moves import constant_beside
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import elementwise_batch, jvp_by_operand, jvp_by_result
@@ -603,9 +604,9 @@ def _tanh_grad(x: Value) -> Array:
     return div(like(x, 4), mul(root, root))
 
 
-def _tanh_grad_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
-    """Of many numbers of float32: a series, its doublings and a quotient."""
-    return 27 * on_results(eqn), 0.0
+def _tanh_grad_arithmetic(eqn: JaxprEqn) -> list[Runs]:
+    """A series, its doublings and a quotient; of few numbers an exponential in their place."""
+    return [Runs(program_of(eqn, _tanh_grad), 1.0)]
 
 
 tanh_grad_p = elementwise("tanh_grad", FLOATING, arithmetic=_tanh_grad_arithmetic,

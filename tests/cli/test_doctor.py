@@ -123,6 +123,9 @@ def test_commands(capsys):
     assert main(["no-such"]) == 2
     assert "there is no command 'no-such'" in capsys.readouterr().err
     assert main([]) == 2
+    capsys.readouterr()
+    assert main(["explain", "TracerArrayConversionError", "jax_enable_x64"]) == 2
+    assert "expected one name, got TracerArrayConversionError jax_e" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["explain"], ["--help"], ["--version"]])

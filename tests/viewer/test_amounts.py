@@ -45,6 +45,13 @@ def test_all_forms_count_by_the_same_rules(f, args, amount):
         pytest.approx(amount, abs=32)] * 4  # where indices are bounded
 
 
+@pytest.mark.parametrize("n", [8, 1000])
+def test_derivatives_of_few_numbers_count_as_they_are_computed(n):
+    counts = [listing.flops[0] / n for listing in forms(jax.vmap(jax.grad(jnp.tanh)), (
+        jax.ShapeDtypeStruct((n,), np.float32),))]
+    assert max(counts) <= min(counts) + 3  # products with 1
+
+
 @pytest.mark.parametrize(("f", "a", "cubes"), [
     (jnp.linalg.cholesky, SQUARE, 1 / 3), (jnp.linalg.eig, SQUARE, 25),
     (jnp.linalg.eigh, COMPLEX, 36), (jnp.linalg.svd, COMPLEX, 104), (jnp.linalg.svd, WIDE, 30),

@@ -91,6 +91,17 @@ def test_figures_say_what_they_are_of(browser, tmp_path):  # noqa: F811
         page.close()
 
 
+def test_what_is_computed_again_to_fit_counts(browser, tmp_path):  # noqa: F811
+    traced = jax.jit(jnp.sin).trace(jnp.ones(8))
+    twice = jax.jit(lambda x: jnp.sin(x) + jnp.sin(x + 1)).lower(jnp.ones(8)).as_text()
+    for budget, told in ((None, "8"), ("1MiB", "32")):
+        (tmp_path / "budget.html").write_text(viewer.page(
+            "f", jaxpr=traced, stablehlo=twice, memory=traced.memory(budget)))
+        page = viewed(browser, tmp_path / "budget.html")
+        assert page.locator("#figures dd").first.inner_text() == told
+        page.close()
+
+
 def test_keys_do_what_hovering_does(page):
     page.keyboard.press("1")
     for _ in range(2):

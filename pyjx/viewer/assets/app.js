@@ -68,11 +68,12 @@ class App {
   // -- what stands above
 
   showFigures() {
-    const [first] = this.program.forms;
-    const last = this.program.forms[this.program.forms.length - 1];
+    const { forms, budget } = this.program;
+    const counted = (budget && forms[1]) || forms[0];  // jaxprs run nothing again to fit into it
+    const last = forms[forms.length - 1];
     const peak = last.unsized ? -1 : Math.max(last.memory.arguments, ...last.memory.live);
-    const figures = [[`FLOPs counted here${first.once}${this.whose(first)}`,
-                      quantity(first.flops[first.entry])],
+    const figures = [[`FLOPs counted here${counted.once}${this.whose(counted)}`,
+                      quantity(counted.flops[counted.entry])],
                      [`Peak memory, estimated${this.whose(last)}`, bytes(peak)],
                      ...this.program.figures.map(([key, value]) =>
                        [key, typeof value !== "number" ? String(value)
