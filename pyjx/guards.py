@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 _T = TypeVar("_T")
 
 _guarded: dict[tuple[str, CodeType], CodeType] = {}
-_guarded_classes: set[type] = set()
+_guarded_classes: dict[type, int] = {}  # and how many members they had
 
 _PACKAGE = __name__.rpartition(".")[0]
 _BELOW = _PACKAGE + "."
@@ -68,8 +68,8 @@ def guard_classes(module: str, names: Mapping[str, Any]) -> None:
 
 def guard_methods(cls: type) -> None:
     """Lets errors leave those methods of a class that are of this package as `guard` says."""
-    if cls not in _guarded_classes:
-        _guarded_classes.add(cls)
+    if _guarded_classes.get(cls) != len(vars(cls)):
+        _guarded_classes[cls] = len(vars(cls))
         for name, member in list(vars(cls).items()):
             function = getattr(member, "__func__", getattr(member, "fget", member))
             if name not in _ANSWERS and isinstance(function, FunctionType):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock, Mock
@@ -495,6 +496,25 @@ def test_arguments_that_are_no_arrays_have_one_cure() -> None:
     assert "Its class may be a pytree" in said
 
 
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda r: r[5], "idx=5, dim=2"), (lambda r: r[0, 0], "indices=(0, 0)"),
+    (lambda r: r["a"], "got 'a'"), (lambda r: r[jnp.array([0.5])], "indexed by integers"),
+    (lambda r: r.__setitem__(..., "a"), "`swap` stores arrays and numbers! closure"),
+    (lambda r: r.__setitem__(..., None), "`swap` stores arrays and numbers! closure"),
+    (lambda r: r.__setitem__(..., [1.0]), "jnp.asarray! closure"),
+    (lambda r: r.__setitem__(..., 1j), "value.astype(ref.dtype)"),
+    (lambda r: r.__setitem__(0, jnp.ones(3)), "Value shape: (3,)"),
+    (lambda r: r.get(1, 2), "Ref.get() takes from 1 to 2! Transformed"),
+    (lambda r: r.set(), "Ref.set() missing 1! Transformed"),
+    (lambda r: r.set("a"), "`swap` stores arrays and numbers! closure"),
+    (lambda r: r.swap(jnp.ones(3)), "Value shape: (3,)"),
+    (lambda r: r.addupdate(jnp.ones(9), 0), "`addupdate`. Ref shape: (2,)"),
+    (lambda r: r.reshape(9), "into shape (9,)"), (lambda r: r.bitcast("foo"), "bitcast")])
+def test_mistakes_with_references(call: Any, words: str) -> None:
+    said, (needed, *unneeded) = mistake(lambda: call(jax.new_ref(V[:2]))), words.split("! ")
+    assert needed in said and not [word for word in unneeded if word in said]
+
+
 def test_leaks_are_told_in_words_of_leaks() -> None:
     kept: list[Any] = []
     with jax.checking_leaks():
@@ -545,6 +565,21 @@ class Asked:
         return True
 
 
+class Thing:
+    pass
+
+
+@dataclass
+class Fields:
+    x: int
+
+
+def static_rule(x: Any, y: Any) -> Any:
+    scaled: Any = jax.custom_vjp(lambda x, y: x * y, nondiff_argnums=(1,))
+    scaled.defvjp(lambda x, y: (x * y, None), lambda y, r, g: (g * y,))
+    return scaled(x, y)
+
+
 def ruled(fwd: Any = None, jvp: Any = None) -> Any:
     if fwd:
         g: Any = jax.custom_vjp(lambda x: x)
@@ -578,6 +613,11 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     (f"{EXAMPLES}! (static", lambda: jax.vmap(lambda x, i: x[:i])(X, AT)),
     (f"{EXAMPLES}! static", lambda: jax.vmap(jnp.ones)(AT)),
     (f"{EXAMPLES}! static", lambda: jax.jit(jax.vmap(float))(V)),
+    (f"It is y of <lambda> at {__file__}", lambda: jax.jit(jax.grad(static_rule))(1.0, 2.0)),
+    ("Axis 1 of the first operand, of shape (4, 4), has size 4! dimension_numbers",
+     lambda: lax.dot(X, jnp.ones((2, 4)))),
+    ("register_pytree_node", lambda: jax.jit(lambda x: x)(Thing())),
+    ("register_dataclass", lambda: jax.jit(lambda x: x)(Fields(1))),
     (f"{AUX}! static", lambda: jax.grad(lambda x: float(x) ** 2)(3.0)),
     (f"{AUX}! static", lambda: jax.jit(jax.grad(lambda x: float(x) ** 2))(3.0)),
     ("`jax.checkpoint`! jit", lambda: jax.checkpoint(lambda x: float(x))(1.0)),

@@ -6,10 +6,12 @@ from typing import Any
 
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
-from pyjx.core.printer import eqn_to_string
+from pyjx.core.printer import Printer
 from pyjx.errors import JaxprTypeError
+from pyjx.guards import guard
 
 
+@guard
 def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     """Raise JaxprTypeError unless the jaxpr is legal.
 
@@ -20,40 +22,46 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     if isinstance(jaxpr, ClosedJaxpr):
         jaxpr = jaxpr.jaxpr
     bound: set[Var] = set()
+    printer = Printer()
     for v in (*jaxpr.constvars, *jaxpr.invars):
-        _bind(v, bound, "as an input")
+        _bind(v, bound, printer, "as an input")
     for eqn in jaxpr.eqns:
-        _check_eqn(jaxpr, eqn, bound)
+        _check_eqn(jaxpr, eqn, bound, printer)
     for out in jaxpr.outvars:
-        _check_bound(out, bound, "as an output")
+        _check_bound(out, bound, printer, "as an output")
 
 
-def _bind(v: Var, bound: set[Var], where: str) -> None:
+def _bind(v: Var, bound: set[Var], printer: Printer, where: str) -> None:
     if v in bound:
-        raise JaxprTypeError(f"Variable {v} is bound a second time {where}.")
+        raise JaxprTypeError(f"Variable {printer.binder(v)} is bound a second time {where}.")
     bound.add(v)
 
 
-def _check_bound(v: Any, bound: set[Var], where: str) -> None:
+def _check_bound(v: Any, bound: set[Var], printer: Printer, where: str) -> None:
     if not isinstance(v, Literal) and v not in bound:
-        raise JaxprTypeError(f"Variable {v} is used {where} but not bound before.")
+        raise JaxprTypeError(f"Variable {printer.binder(v)} is used {where} but not bound before.")
 
 
-def _check_eqn(jaxpr: Jaxpr, eqn: JaxprEqn, bound: set[Var]) -> None:
-    where = f"in the equation `{eqn_to_string(eqn)}`"
+def _check_eqn(jaxpr: Jaxpr, eqn: JaxprEqn, bound: set[Var], printer: Printer) -> None:
+    where = f"in the equation `{printer.eqn(eqn, 0)}`"
     for atom in eqn.invars:
-        _check_bound(atom, bound, where)
+        _check_bound(atom, bound, printer, where)
     avals = tuple([v.aval for v in eqn.invars])
-    expected = eqn.primitive.out_avals(avals, eqn.params)
+    try:
+        expected = eqn.primitive.out_avals(avals, eqn.params)
+    except (TypeError, ValueError) as error:
+        raise JaxprTypeError(f"{eqn.primitive} does not take these {len(avals)} operands, {where}: "
+                             f"{error}") from None
     outs = expected if eqn.primitive.multiple_results else [expected]
     if len(outs) != len(eqn.outvars):
         raise JaxprTypeError(
             f"{eqn.primitive} gives {len(outs)} results, {len(eqn.outvars)} are bound {where}.")
     for v, aval in zip(eqn.outvars, outs, strict=True):
         if not _same_type(v.aval, aval):
-            raise JaxprTypeError(f"{v} is of type {v.aval}, expected {aval}, {where}.")
+            raise JaxprTypeError(f"Variable {printer.binder(v)} is of type {v.aval}, expected "
+                                 f"{aval}, {where}.")
         if not isinstance(v, DropVar):
-            _bind(v, bound, where)
+            _bind(v, bound, printer, where)
     if not eqn.effects <= jaxpr.effects:
         raise JaxprTypeError(
             f"Effects {set(eqn.effects - jaxpr.effects)} are not among the jaxpr's, {where}.")

@@ -281,8 +281,12 @@ def issubdtype(a: Any, b: Any) -> bool:
     """
     try:
         return _issubdtype(a, b)
-    except TypeError:  # unhashable, such as an array
-        return _issubdtype.__wrapped__(a, b)
+    except TypeError:
+        try:
+            return _issubdtype.__wrapped__(a, b)  # one is unhashable, such as a list
+        except TypeError as error:
+            raise TypeError(f"issubdtype: expected two dtypes or categories, got {shortened(a)} "
+                            f"and {shortened(b)} ({error}).") from None
 
 
 @cache

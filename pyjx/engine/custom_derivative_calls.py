@@ -114,7 +114,7 @@ def _run(primitive: Primitive, args: Values, call_jaxpr: Any) -> list[Any]:
     if isinstance(call_jaxpr, ClosedJaxpr):
         return call(call_jaxpr, call_jaxpr.debug_info.func_name, *args)
     outs: list[Any] = call_jaxpr(*args)
-    refuse_captured_tangents(primitive, outs)
+    refuse_captured_tangents(primitive, call_jaxpr, outs)
     return outs
 
 
@@ -179,7 +179,7 @@ def tangent_result(t: Any) -> Any:
 def _custom_jvp_jvp(primals: Values, tangents: Tangents, *, call_jaxpr: Any, jvp_jaxpr_fun: Any,
                     num_consts: int, symbolic_zeros: bool) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise CustomVJPException(custom_jvp_call_p)
+        raise CustomVJPException(custom_jvp_call_p, call_jaxpr)
     given = [tangent_argument(t, symbolic_zeros) for t in tangents[num_consts:]]
     points = list(map(materialized, primals[num_consts:]))
     outs, out_tangents = jvp_jaxpr_fun(points, given)
@@ -330,10 +330,11 @@ def _lin_transpose(cts: Tangents, *operands: Operand, bwd: Callable[..., Any],
     return [None] * num_res + [ct for ct, zero in zip(in_cts, in_zeros, strict=True) if not zero]
 
 
-def _lin_jvp(primals: Values, tangents: Tangents, *, num_res: int, **_: Any) -> Any:
+def _lin_jvp(primals: Values, tangents: Tangents, *, num_res: int, bwd: Callable[..., Any],
+             **_: Any) -> Any:
     """Residuals that are differentiated where the tangents are recorded come from outside."""
     if any([type(x) is LinearTracer for x in primals[num_res:]]):
-        raise CustomVJPException(custom_vjp_call_p)
+        raise CustomVJPException(custom_vjp_call_p, bwd)
     _raise_forward_mode()
 
 
@@ -353,7 +354,7 @@ def _custom_vjp_jvp(primals: Values, tangents: Tangents, *, call_jaxpr: Any, fwd
                     bwd: Callable[..., Any], num_consts: int, out_trees: Any, symbolic_zeros: bool
                    ) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise CustomVJPException(custom_vjp_call_p)
+        raise CustomVJPException(custom_vjp_call_p, call_jaxpr)
     # A reference has the tangent of what it holds. The rules say what comes to that; what they
     # write has no tangent, so it stays.
     tangents = [t.value if isinstance(t, Box) else t for t in tangents[num_consts:]]

@@ -8,6 +8,7 @@ from pyjx.core import source_info
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.evaluation import jaxpr_as_fun
+from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive
 from pyjx.core.references import is_ref
 from pyjx.core.scalars import as_recorded, literal_types
@@ -20,7 +21,7 @@ from pyjx.engine.discharge import (
     rules_take_refs,
     without_own_refs,
 )
-from pyjx.engine.functions import made_in
+from pyjx.engine.functions import made_in, source_of
 from pyjx.engine.rules import forward_rule
 from pyjx.engine.tangents import Zero, materialized, zero_tangent
 from pyjx.engine.types import FlatFunction, Params, Tangent, Tangents, Value, Values
@@ -73,7 +74,8 @@ class LinearizeTracer(JVPTracer):
 class CustomVJPException(UnexpectedTracerError):
     """A function with a custom derivative was differentiated by a value that it closes over."""
 
-    def __init__(self, primitive: Primitive) -> None:
+    def __init__(self, primitive: Primitive, fun: Any) -> None:
+        name = fun.debug_info.func_name if isinstance(fun, ClosedJaxpr) else source_of(fun)
         kind = primitive.name.removesuffix("_call")
         rules = "jvp rule" if kind == "custom_jvp" else "fwd and bwd rules"
         rule = "custom JVP" if kind == "custom_jvp" else "custom VJP"
@@ -82,16 +84,16 @@ class CustomVJPException(UnexpectedTracerError):
             f"That isn't supported because the {rule} rule only specifies how to differentiate the "
             f"{kind} function with respect to explicit input parameters. Try passing the "
             f"closed-over value into the {kind} function as an argument, and adapting the {kind} "
-            f"{rules}.")
+            f"{rules}. The function is {name}.")
 
 
-def refuse_captured_tangents(primitive: Primitive, outs: Values) -> None:
+def refuse_captured_tangents(primitive: Primitive, fun: Any, outs: Values) -> None:
     """Raise if what a custom function without traced arguments gave is under differentiation."""
     for out in outs:
         x: Any = out
         while isinstance(x, Tracer):
             if isinstance(x, JVPTracer):
-                raise CustomVJPException(primitive)
+                raise CustomVJPException(primitive, fun)
             x = getattr(x, "val", None)  # that of a batch
 
 
@@ -116,11 +118,12 @@ class JVPTrace(Trace):
     def join(self, primal: Any, tangent: Tangent) -> Any:
         return primal if type(tangent) is Zero else self.tracer(self, primal, tangent)
 
-    def join_all(self, primitive: Primitive, primals: Values, tangents: Tangents) -> list[Any]:
+    def join_all(self, primitive: Primitive, params: Params, primals: Values, tangents: Tangents
+                ) -> list[Any]:
         """The results of a primitive with several; its rule may be one that the user gave."""
         for x in (*primals, *tangents):
             if isinstance(x, JVPTracer) and x._trace.level >= self.level:
-                raise CustomVJPException(primitive)
+                raise CustomVJPException(primitive, params["call_jaxpr"])
         return [self.join(p, t) for p, t in zip(primals, tangents, strict=True)]
 
     def make_ref(self, primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:
@@ -176,7 +179,7 @@ class JVPTrace(Trace):
                 self.linear_trace, primals, tangents, **params)
             if not primitive.multiple_results:
                 return self.join(out, tangent_out)
-            return self.join_all(primitive, out, tangent_out)
+            return self.join_all(primitive, params, out, tangent_out)
         rule = primitive.jvp or forward_rule(primitive)
         if rule is None:
             if primitive.decomposition is not None:
@@ -184,7 +187,7 @@ class JVPTrace(Trace):
             raise NotImplementedError(f"Differentiation rule for '{primitive}' not implemented")
         if primitive.multiple_results:
             out, tangent_out = rule(primals, tangents, **params)
-            return self.join_all(primitive, out, tangent_out)
+            return self.join_all(primitive, params, out, tangent_out)
         if state.dynamic is eager_trace:
             out, tangent_out = rule(primals, tangents, **params)
         else:  # what the rule records has one source: the operation that the user wrote

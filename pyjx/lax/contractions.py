@@ -626,12 +626,16 @@ def dot(lhs: ArrayLike, rhs: ArrayLike, *, dimension_numbers: DotDimensionNumber
     """
     lhs, rhs = _operand("dot", lhs), _operand("dot", rhs, 1)
     if dimension_numbers is None:
-        x, y = get_aval(lhs).shape, get_aval(rhs).shape
-        if not (1 <= len(x) <= 2 and 1 <= len(y) <= 2 and x[-1] == y[0]):
+        a, b = get_aval(lhs), get_aval(rhs)
+        x, y = a.shape, b.shape
+        if not (1 <= len(x) <= 2 and 1 <= len(y) <= 2):
             raise ValueError("jax.lax.dot: dimension_numbers must be specified when not performing "
                              "simple un-batched matrix-matrix, matrix-vector, or vector-vector "
                              f"products; got lhs_shape={x} rhs_shape={y}")
         dimension_numbers = (((len(x) - 1,), (0,)), ((), ()))
+        if x[-1] != y[0]:
+            raise ValueError(f"jax.lax.dot: got lhs_shape={x} rhs_shape={y}."
+                             f"{_mismatch(a, b, *dimension_numbers[0], 'summed over')}")
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type,
                        out_sharding=out_sharding)
 

@@ -25,7 +25,7 @@ from pyjx.core.records import Record, of_field
 from pyjx.core.references import METHODS, Ref, Undivided, is_ref
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import array_cure, shortened
 from pyjx.engine.axes import at_front, checked_aval, moveaxis
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.discharge import (
@@ -430,7 +430,12 @@ def _stored(op: str, aval: AbstractRef, value: ArrayLike, indexers: Indexers,
 
     One of weak type may be of another dtype of the same kind, if it `adapts`.
     """
-    found = get_aval(value)
+    try:
+        found = get_aval(value)
+    except TypeError:
+        cure = array_cure(value) or f"`{op}` stores arrays and numbers in references."
+        raise TypeError(f"Argument {shortened(value)} of type {type(value)} is not a valid JAX "
+                        f"type. {cure}") from None
     if is_ref_type(found):
         raise ValueError(f"Cannot store a Ref into another Ref: `{op}` got one of type {found}. "
                          "Read its value with `ref[...]`.")
@@ -769,6 +774,7 @@ def _turned(self: Any) -> TransformedRef:
 def _method_of(name: str) -> Callable[..., Any]:
     """A method that references have, and what is seen of them."""
     method = getattr(TransformedRef, name)
+    method.__qualname__ = f"Ref.{name}"  # as errors of arguments name it
 
     @functools.wraps(method)
     def of_ref(self: Any, *args: Any, **kwargs: Any) -> Any:

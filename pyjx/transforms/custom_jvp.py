@@ -174,7 +174,7 @@ class CustomFunction(PositionalFunction[R]):
         if not all(map(is_valid_value, outs)):
             raise_bad_result(f"function {source_of(self.fun)}", tree, outs)
         if state.level:
-            refuse_captured_tangents(primitive, outs)
+            refuse_captured_tangents(primitive, self.fun, outs)
         return result
 
 

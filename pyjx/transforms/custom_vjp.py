@@ -293,7 +293,7 @@ class custom_vjp(CustomFunction[R]):
         if static:
             for x in flatten(static)[0]:
                 if isinstance(x, Tracer):
-                    _raise_nondiff_tracer()
+                    self._raise_nondiff_tracer(args, x)
         leaves, in_tree = flatten(dynamic)
         check_values(leaves)
         if not any([isinstance(x, Tracer) for x in leaves]):
@@ -309,23 +309,27 @@ class custom_vjp(CustomFunction[R]):
         return fun.out_tree.unflatten(outs)
 
     def _raise_shared(self, args: tuple[Any, ...], ref: Any) -> NoReturn:
-        leaves, tree = flatten((args, {}))
-        names = leaf_names(parameters_of(self.fun), tree, ())
-        first, second, *_ = [name for name, x in zip(names, leaves, strict=True)
-                             if is_ref(x) and x.get_referent() is ref.get_referent()]
+        first, second, *_ = self._places(args, lambda x: is_ref(x) and (
+            x.get_referent() is ref.get_referent()))
         raise ValueError("only one reference to a mutable array may be passed as an argument to a "
                          f"function, but custom_vjp function {self.fun} got the same mutable array "
                          f"reference of type {ref.aval} at {first} and {second}.")
 
+    def _raise_nondiff_tracer(self, args: tuple[Any, ...], tracer: Tracer) -> NoReturn:
+        *_, place = self._places(args, lambda x: x is tracer)
+        raise UnexpectedTracerError(
+            "Found a JAX Tracer object passed as an argument to a custom_vjp function in a "
+            "position indicated by nondiff_argnums as non-differentiable. Tracers cannot be passed "
+            "as non-differentiable arguments to custom_vjp functions; instead, nondiff_argnums "
+            "should only be used for arguments that can't be or contain JAX tracers, e.g. "
+            "function-valued arguments. In particular, array-valued arguments should typically not "
+            f"be indicated as nondiff_argnums. It is {place} of {source_of(self.fun)}.")
 
-def _raise_nondiff_tracer() -> None:
-    raise UnexpectedTracerError(
-        "Found a JAX Tracer object passed as an argument to a custom_vjp function in a position "
-        "indicated by nondiff_argnums as non-differentiable. Tracers cannot be passed as "
-        "non-differentiable arguments to custom_vjp functions; instead, nondiff_argnums should "
-        "only be used for arguments that can't be or contain JAX tracers, e.g. function-valued "
-        "arguments. In particular, array-valued arguments should typically not be indicated as "
-        "nondiff_argnums.")
+    def _places(self, args: tuple[Any, ...], which: Callable[[Any], bool]) -> list[str]:
+        """The names of those leaves of the arguments."""
+        leaves, tree = flatten((args, {}))
+        names = leaf_names(parameters_of(self.fun), tree, ())
+        return [name for name, x in zip(names, leaves, strict=True) if which(x)]
 
 
 class _FlatFwd:

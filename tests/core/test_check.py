@@ -65,6 +65,14 @@ def test_operands_that_do_not_fit(closed):
         check_jaxpr(broken(closed, 1, invars=[closed.eqns[0].outvars[0], wrong]))
 
 
+def test_variables_have_the_names_of_the_printed_jaxpr():
+    jaxpr = jax.make_jaxpr(lambda x, y: jnp.sin(x) * y)(1.0, 2.0).jaxpr
+    with pytest.raises(JaxprTypeError, match=r"c:f32\[\] is used in the equation `d"):
+        check_jaxpr(jaxpr.replace(invars=[jaxpr.invars[0], Var(ShapedArray((), np.float32))]))
+    with pytest.raises(JaxprTypeError, match="sin does not take these 2 operands, in the equation"):
+        check_jaxpr(jaxpr.replace(eqns=[jaxpr.eqns[0].replace(invars=jaxpr.invars)]))
+
+
 def test_calls_that_do_not_fit(closed):
     i = next(i for i, e in enumerate(closed.eqns) if e.primitive.name == "jit")
     with pytest.raises(JaxprTypeError, match="takes 1 arguments, 2 are given"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import doctest
 import inspect
 import io
@@ -115,6 +116,7 @@ def mistakes(of: Sample) -> Iterator[tuple[str, str, inspect.BoundArguments]]:
             given = dict(of.arguments.arguments)
             if p.kind is p.VAR_KEYWORD or (p.kind is p.VAR_POSITIONAL and not given.get(p.name)):
                 continue
+            value = copy.copy(value)  # NumPy writes into the width of a line
             given[p.name] = (value, *given[p.name][1:]) if p.kind is p.VAR_POSITIONAL else value
             in_order = {q: given[q] for q in of.arguments.signature.parameters if q in given}
             yield p.name, kind, inspect.BoundArguments(

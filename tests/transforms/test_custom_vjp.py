@@ -209,7 +209,7 @@ def test_closing_over_a_tracer(wrap):
         jax.grad(wrap(lambda x: jax.vmap(lambda x: make(x)(2.0))(x * jnp.ones(3)).sum())),
         lambda x: jax.jvp(wrap(lambda x: make(x)(2.0)), (x,), (1.0,)),
     ):
-        with pytest.raises(CustomVJPException, match="with respect to a closed-over value"):
+        with pytest.raises(CustomVJPException, match=r"closed-over .* function is <lambda>"):
             derivative(2.0)
     with pytest.raises(jax.errors.UnexpectedTracerError):
         jax.grad(lambda x: make(x)(2.0))(2.0)
