@@ -426,16 +426,13 @@ def _runs_now(ref: Any, others: Sequence[Any]) -> bool:
 
 def _stored(op: str, aval: AbstractRef, value: ArrayLike, indexers: Indexers,
             integers: Sequence[Any], *, adapts: bool = False) -> Any:
-    """A value to be stored, of the type that the reference says.
-
-    One of weak type may be of another dtype of the same kind, if it `adapts`.
-    """
+    """A value to be stored, of the type that the reference says. One of weak type may be of another
+    dtype of the same kind, if it `adapts`."""
     try:
         found = get_aval(value)
     except TypeError:
-        cure = array_cure(value) or f"`{op}` stores arrays and numbers in references."
-        raise TypeError(f"Argument {shortened(value)} of type {type(value)} is not a valid JAX "
-                        f"type. {cure}") from None
+        raise TypeError(f"Argument {shortened(value)} of type {type(value)} is not a valid JAX type"
+                        f". {array_cure(value) or f'`{op}` stores arrays and numbers.'}") from None
     if is_ref_type(found):
         raise ValueError(f"Cannot store a Ref into another Ref: `{op}` got one of type {found}. "
                          "Read its value with `ref[...]`.")
