@@ -23,7 +23,7 @@ from pyjx.viewer.document import name_products
 from pyjx.viewer.hlo import hlo_listing, instruction_names
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import Places
-from pyjx.viewer.ranking import lines_of
+from pyjx.viewer.ranking import costs, lines_of
 
 
 class CheckError(RuntimeError):
@@ -341,7 +341,8 @@ class OperationTime(Record):
       name: in the optimised HLO.
       times: how often it ran.
       seconds: of all that, on all devices.
-      lines: the places in the source that it computes for; a fusion may have many.
+      lines: the places in the source that it computes for; a fusion, or a loop that is one kernel,
+        may have many.
     """
 
     name: str
@@ -440,17 +441,21 @@ def measure(program: TracedProgram, args: Sequence[Any] | None = None, runs: int
 
 def _attributed(found: Mapping[str, tuple[int, float]], module: str, closed: ClosedJaxpr
                 ) -> list[OperationTime]:
-    """The operations of a module with their lines. Loops and branches are left out where what they
-    run is there itself."""
+    """The operations of a module with their lines, of several first those that are estimated to
+    take the most. Loops and branches are left out where what they run is there itself."""
     places = Places()
     listing = hlo_listing(module, places, "")
     name_products(listing, jaxpr_listing(closed, places), places)
     lines, ends, names = lines_of(listing, places), listing.ends(), instruction_names(listing)
-    known, rows = {name: row for row, name in enumerate(names)}, []
+    known, spent, rows = {name: row for row, name in enumerate(names)}, costs(listing).own, []
     for name, (times, seconds) in found.items():
         own = [known[name]] if name in known else []
         inner = [r for row in own for r in listing.inside(row, ends)]
         if not any([names[r] in found for r in inner]):
-            at = dict.fromkeys([line for r in (*own, *inner) if (line := lines[r]) is not None])
-            rows.append(OperationTime(name, times, seconds, tuple([f"{f}:{n}" for f, n in at])))
+            share = dict[tuple[str, int], float]()
+            for r in (*own, *inner):
+                if (line := lines[r]) is not None:
+                    share[line] = share.get(line, 0.0) - spent[r]
+            at = [f"{file}:{number}" for file, number in sorted(share, key=share.__getitem__)]
+            rows.append(OperationTime(name, times, seconds, tuple(at)))
     return rows

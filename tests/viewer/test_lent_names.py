@@ -199,5 +199,7 @@ def test_the_page_and_the_messages_tell_one_thing_of_measured_times():
     found = program(jaxpr=traced.jaxpr, hlo=traced.hlo_opt, measured=traced.measured)
     told = {int(line.rpartition(":")[2]) for o in said.operations for line in o.lines}
     assert set(lines(found)) <= told | {0}
+    slowest = max(said.operations, key=lambda o: o.seconds)
+    assert slowest.lines[0].endswith(f":{iteration.__code__.co_firstlineno + 2}")
     assert sum(lines(found).values()) == pytest.approx(1.0)
     assert found["costs"]["time"]["lines"][0][1] == iteration.__code__.co_firstlineno + 2
