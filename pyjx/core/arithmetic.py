@@ -138,17 +138,21 @@ def unknown(eqn: JaxprEqn) -> None:
 # there are no more, with so many elements of a result: the leading terms. By the names of
 # operations, and of routines of libraries.
 _OF_MATRICES: dict[str, Callable[[float, float, float], float]] = {
-    "cholesky potrf": lambda m, n, out: n**3 / 3,
+    "cholesky Cholesky potrf InvertDiagBlocksLowerTriangular InvertDiagBlocksUpperTriangular":
+        lambda m, n, out: n**3 / 3,
     "eig schur gees geev": lambda m, n, out: 25 * n**3,
     "eigh Eigh heevd syevd": lambda m, n, out: 9 * n**3,
+    "EighTpu": lambda m, n, out: 9 * (2 * n)**3,  # each operand is a quarter of the matrix
     "hessenberg gehrd": lambda m, n, out: 10 / 3 * n**3,
-    "lu LuDecomposition getrf": lambda m, n, out: m * n**2 - n**3 / 3,
+    "lu LuDecomposition LuRealDecompositionBlock getrf": lambda m, n, out: m * n**2 - n**3 / 3,
+    "LuComplexDecompositionBlock": lambda m, n, out: OF_COMPLEX * (m * n**2 - n**3 / 3),
     "ormqr unmqr": lambda m, n, out: 4 * n * out,
     "qr": lambda m, n, out: 2 * n * (m * n + out - 2 / 3 * n**2),
     "svd gesdd gesvd gesvdj gesvdp": lambda m, n, out: 4 * m * n**2 + 22 * n**3,
     "tridiagonal hetrd sytrd": lambda m, n, out: 4 / 3 * n**3,
     "triangular_solve triangularSolve trsm": lambda m, n, out: n * out,
-    "Qr ProductOfElementaryHouseholderReflectors geqp3 geqrf householder_product orgqr ungqr":
+    "Qr QrDecompositionBlock ProductOfElementaryHouseholderReflectors geqp3 geqrf "
+    "householder_product orgqr ungqr":
         lambda m, n, out: 2 * n**2 * (m - n / 3)}
 _ROUTINES = {name: rule for names, rule in _OF_MATRICES.items() for name in names.split()}
 _LIBRARY = re.compile(

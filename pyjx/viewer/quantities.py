@@ -81,7 +81,7 @@ _ELEMENTWISE_NAMES = frozenset(_ELEMENTWISE.split())
 _CONTRACTING = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}|contracting_dims = \[([\d, ]*)\] x|"
                           r"lhs_contracting_dimensions\"?(?: = |:)\[([\d, \"]*)\]")
 _LIBRARY_PRODUCT = re.compile(r"__cublas(?!\$triangular)|__triton_gemm")
-_TARGET = re.compile(r'custom_call_target="([^"]*)"|custom_call @"?([\w.$]+)')
+_TARGET = re.compile(r'call_target(?:_name = |=)"([^"]*)"|custom_call @"?([\w.$]+)')
 _SORTED = re.compile(r"\bdimensions?(?: = |=\{)(\d+)")
 _LENGTHS = re.compile(r"fft_length=\{([\d,]*)\}|\blength = (?:\[|array<i64: )([\d, ]*)")
 _WINDOW = re.compile(r"(?:window=\{size=|window_dimensions = array<i64: )([\dx, ]+)")
@@ -112,6 +112,8 @@ def arithmetic(operation: str, text: str, operands: Arrays, results: Arrays) -> 
     if name == "sort":
         along = _numbers(_SORTED, text) or [-1]
         return math.prod(a) * math.log2(max(a[min(along[0], len(a) - 1)], 2)) if a else 0.0
+    if name in ("top_k", "topk", "TopK"):
+        return float(math.prod(a))
     if name == "fft":
         return 5.0 * math.prod(result) * math.log2(max(math.prod(_numbers(_LENGTHS, text)), 2))
     shapes = [shape for shape, _ in operands]

@@ -35,6 +35,7 @@ def forms(f, args):
 @pytest.mark.parametrize(("f", "args", "amount"), [
     (lambda x: lax.sort(x, dimension=0), (INTEGERS,), N * 128 * 6),
     (lambda x: lax.sort(x, dimension=1), (INTEGERS,), N * 128 * 7),
+    (lambda x: lax.top_k(x, 5), (WIDE,), N * 128),
     (jnp.fft.fftn, (COMPLEX,), 5 * N**2 * 12), (jnp.fft.rfft2, (SQUARE,), 5 * N * 33 * 12),
     (lambda a: a @ a, (COMPLEX,), 2 * 4 * N**3), (lambda a: a * a, (COMPLEX,), 4 * N**2),
     (jnp.sum, (COMPLEX,), 4 * (N**2 - 1)),
@@ -84,6 +85,8 @@ ENTRY %main (a: f32[64,64]) -> f32[64,64] {{
 """, Places(), "HLO").flops[0]
 
     assert flops("my_eigh_of_values") == flops("lapack") == 0
+    assert flops("Cholesky") < flops("LuRealDecompositionBlock") < flops("QrDecompositionBlock")
+    assert flops("EighTpu") == 9 * (2 * N)**3  # each operand is a quarter
     assert flops("__cublas$triangularSolve") == N**3 and flops("__cublas$gemm") == 2 * N**3
 
 
