@@ -515,6 +515,17 @@ def test_mistakes_with_references(call: Any, words: str) -> None:
     assert needed in said and not [word for word in unneeded if word in said]
 
 
+def endless(x: Any) -> Any:
+    return jax.jit(endless)(x - 1) * 2
+
+
+@pytest.mark.parametrize("call", [
+    lambda: jax.jit(endless)(3), lambda: jax.grad(endless)(3.0), lambda: jax.vmap(endless)(V),
+    lambda: lax.scan(lambda c, x: (endless(c), x), 0.0, None, 3)])
+def test_a_function_that_runs_in_itself_without_end_is_named(call: Any) -> None:
+    assert f"Recursively calling endless at {__file__}" in mistake(call)
+
+
 def test_leaks_are_told_in_words_of_leaks() -> None:
     kept: list[Any] = []
     with jax.checking_leaks():

@@ -7,6 +7,7 @@ import ast
 import builtins
 import errno
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import signature, unwrap
@@ -611,6 +612,17 @@ def _as_sized(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     return found.string.replace(f"jnp.{found[1]}", f"jnp.{sized[0]}") if sized else None
 
 
+def _as_endless(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """The user's function that runs in itself."""
+    users = Counter([code for tb in tracebacks_of(exc) if not is_internal(
+        (code := tb.tb_frame.f_code).co_filename)])
+    code, times = users.most_common(1)[0] if users else (None, 0)
+    return None if code is None or times < 9 else (
+        f"Recursively calling {code.co_qualname} at {code.co_filename}:{code.co_firstlineno}, which "
+        "runs in itself as it is traced. What a traced value would end goes on for ever: loop by "
+        "lax.while_loop, or let what ends it be a static argument.")
+
+
 def _as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
     passed = _passed(exc, "self")
     if passed and f"It was {passed}" not in exc.__notes__:
@@ -724,6 +736,7 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
      r"\.|^.*(?:masked arrays|__jax_array__\(\)) .*", _as_leaf),
     (TypeError, "invalid PRNG key data:|unexpected PRNG key type", _as_no_key),
     (RuntimeError, "^Array has been deleted", _as_deleted),
+    (RecursionError, "^maximum recursion depth exceeded", _as_endless),
     (ConcretizationTypeError, r"The size argument of jnp\.(\w+) must", _as_sized),
     (ASKED, "", cures.as_asked),
     ((TypeError, ValueError), "^(?:Only (?:integer )?scalar arrays can be converted to|"
