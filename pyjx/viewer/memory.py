@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any, TypeVar
 
 from pyjx.core.records import Record
@@ -221,8 +221,10 @@ class _Estimate:
             return list(operands[row])
         return list(dict.fromkeys([o for r in range(row, end) for o in operands[r]]))
 
-    def alive(self, head: int, step: int) -> list[tuple[int, int]]:
-        """The rows whose values are alive at a step of a function, and their bytes."""
+    def alive(self, head: int, step: int, around: Set[int] = frozenset()
+              ) -> list[tuple[int, int]]:
+        """The rows whose values are alive at a step of a function, and their bytes; `around` are
+        the functions that call it."""
         curve = self.function(head)
         start, row = max([pair for pair in curve.starts if pair[0] <= step])
         found: dict[int, int] = {}
@@ -232,8 +234,8 @@ class _Estimate:
                 found[made] = found.get(made, 0) + size
         offset = step - start
         for body in self._bodies.get(row, ()):
-            length = len(self.function(body).steps)
+            length = 0 if body in around else len(self.function(body).steps)
             if offset < length:
-                return [*found.items(), *self.alive(body, offset)]
+                return [*found.items(), *self.alive(body, offset, around | {head})]
             offset -= length
         return list(found.items())

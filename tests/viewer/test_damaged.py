@@ -65,6 +65,13 @@ LOCATION = """module @m {
 }
 #loc1 = loc(callsite(#loc1 at #loc1))
 """
+FUNCTION = """module @m {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = call @main(%arg0) : (tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+"""
 FRAMES = """HloModule m, is_scheduled=true
 
 FileNames
@@ -86,8 +93,9 @@ ENTRY %main (x: f32[4]) -> f32[4] {
 """
 
 
-@pytest.mark.parametrize("text", [FUSION, LOCATION, FRAMES], ids=[
-    "a fusion holds itself", "a location leads to itself", "a place has no line"])
+@pytest.mark.parametrize("text", [FUSION, LOCATION, FUNCTION, FRAMES], ids=[
+    "a fusion holds itself", "a location leads to itself", "a function calls itself",
+    "a place has no line"])
 def test_pages_of_text_that_leads_to_itself_or_nowhere(text):
     form = "hlo" if text.startswith("HloModule") else "stablehlo"
     assert str(viewer.page("p", **{form: text})).startswith("<!doctype html>")
