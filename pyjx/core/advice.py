@@ -618,7 +618,7 @@ def _as_endless(exc: Exception, found: re.Match[str], last: TracebackType) -> st
         (code := tb.tb_frame.f_code).co_filename)])
     code, times = users.most_common(1)[0] if users else (None, 0)
     return None if code is None or times < 9 else (
-        f"Recursively calling {code.co_qualname} at {code.co_filename}:{code.co_firstlineno}, which "
+        f"Recursively calling {code.co_qualname} at {code.co_filename}:{code.co_firstlineno}: it "
         "runs in itself as it is traced. What a traced value would end goes on for ever: loop by "
         "lax.while_loop, or let what ends it be a static argument.")
 
