@@ -150,13 +150,14 @@ _OF_MATRICES: dict[str, Callable[[float, float, float], float]] = {
     "qr": lambda m, n, out: 2 * n * (m * n + out - 2 / 3 * n**2),
     "svd gesdd gesvd gesvdj gesvdp": lambda m, n, out: 4 * m * n**2 + 22 * n**3,
     "tridiagonal hetrd sytrd": lambda m, n, out: 4 / 3 * n**3,
+    "tridiagonal_solve tridiagonal_solve_perturbed gtsv gtsv2": lambda m, n, out: 3 * m + 5 * out,
     "triangular_solve triangularSolve trsm": lambda m, n, out: n * out,
     "Qr QrDecompositionBlock ProductOfElementaryHouseholderReflectors geqp3 geqrf "
     "householder_product orgqr ungqr":
         lambda m, n, out: 2 * n**2 * (m - n / 3)}
 _ROUTINES = {name: rule for names, rule in _OF_MATRICES.items() for name in names.split()}
 _LIBRARY = re.compile(
-    r"^lapack_[sdcz]|^(?:__)?(?:cu|hip)(?:solver|blas|hybrid)[_$]|_(?:real|comp)$|_ffi$")
+    r"^lapack_[sdcz]|^(?:__)?(?:cu|hip)(?:solver|blas|hybrid|sparse)[_$]|_(?:real|comp)$|_ffi$")
 
 
 def on_matrices(name: str, a: Sequence[int], result: Sequence[int]) -> float | None:
@@ -166,11 +167,11 @@ def on_matrices(name: str, a: Sequence[int], result: Sequence[int]) -> float | N
     >>> on_matrices("lapack_spotrf_ffi", (2, 3, 3), (2, 3, 3)), on_matrices("mine", (3, 3), ())
     (18.0, None)
     """
-    rule = _ROUTINES.get(_LIBRARY.sub("", name)) if len(a) > 1 else None
+    rule = _ROUTINES.get(_LIBRARY.sub("", name))
     if rule is None:
         return None
     batch = math.prod(a[:-2])
-    n, m = sorted(a[-2:])
+    n, m = sorted((1, 1, *a)[-2:])
     return batch * rule(m, n, math.prod(result) / (batch or 1))
 
 

@@ -122,7 +122,7 @@ def arithmetic(operation: str, text: str, operands: Arrays, results: Arrays) -> 
     elif name in ("dot", "dot_general"):
         amount = _product(text, shapes, result)
     else:
-        amount = on_matrices(name, a, result) or 0.0
+        amount = on_matrices(name, a, shapes[-1]) or 0.0  # solutions are like what comes last
     return amount * _scale(element)
 
 

@@ -9,7 +9,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.experimental import pallas as pl
-from pyjx.lax.linalg import triangular_solve
+from pyjx.lax.linalg import triangular_solve, tridiagonal_solve
 from pyjx.viewer.document import program
 from pyjx.viewer.hlo import hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
@@ -40,7 +40,8 @@ def forms(f, args):
     (lambda a: a @ a, (COMPLEX,), 2 * 4 * N**3), (lambda a: a * a, (COMPLEX,), 4 * N**2),
     (jnp.sum, (COMPLEX,), 4 * (N**2 - 1)),
     (lambda a, u: a.at[jnp.array([[1], [2]])].add(u), (COMPLEX, ROWS), 4 * 2 * N),
-    (lambda a, b: triangular_solve(a, b, left_side=True), (BATCH, BATCH), 5 * N**3)])
+    (lambda a, b: triangular_solve(a, b, left_side=True), (BATCH, BATCH), 5 * N**3),
+    (lambda a: tridiagonal_solve(a[0], a[1], a[2], a), (SQUARE,), 3 * N + 5 * N**2)])
 def test_all_forms_count_by_the_same_rules(f, args, amount):
     assert [listing.flops[0] for listing in forms(f, args)] == [
         pytest.approx(amount, abs=32)] * 4  # where indices are bounded

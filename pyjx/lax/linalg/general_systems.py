@@ -491,7 +491,7 @@ def _eliminated(dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: b
 
 
 tridiagonal_solve_p = register(Primitive(
-    "tridiagonal_solve", shape_rule=_tridiagonal_shape, jvp=_tridiagonal_jvp,
+    "tridiagonal_solve", arithmetic=of_matrix, shape_rule=_tridiagonal_shape, jvp=_tridiagonal_jvp,
     transpose=_tridiagonal_transpose, decomposition=_eliminated, linear=LAST,
 ))
 define_leading(tridiagonal_solve_p)
