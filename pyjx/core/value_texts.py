@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set, ValuesView
-from dataclasses import is_dataclass
 from enum import Enum
 from functools import partial
 from itertools import islice
@@ -233,7 +232,8 @@ def as_pytree(x: Any) -> str:
     below = next(c for c in kind.__mro__ if not c.__flags__ & _OF_PYTHON)
     if below is object is not kind and not isinstance(x, Enum) and not hasattr(
             x, "__name__"):  # no function, no class
-        registered = "dataclass" if is_dataclass(x) else "pytree_node"
+        declared = _of_class(kind, "__dataclass_fields__")
+        registered = "pytree_node" if declared is None else "dataclass"
         return (" Its class may be a pytree, whose arrays are traced "
                 f"(jax.tree_util.register_{registered}).")
     return ""
