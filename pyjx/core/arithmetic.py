@@ -126,7 +126,8 @@ def products(out: int, kernel: int, operand: int, stride: int, before: int, dila
 
 
 def nothing(eqn: JaxprEqn) -> tuple[float, float]:
-    """Of what tells XLA where values lie; that it only moves values would let passes move it."""
+    """Of what tells XLA where values lie, or puts parts together; that it only moves values would
+    let passes move it."""
     return 0.0, 0.0
 
 

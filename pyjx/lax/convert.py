@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import LAST, TOGETHER
+from pyjx.core.arithmetic import LAST, TOGETHER, nothing
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int, as_sizes
@@ -147,8 +147,8 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
 _PARTS = "float32, float64"
 
-complex_p = elementwise("complex", _PARTS, _PARTS, out=complex_dtype, linear=TOGETHER, cost=CHEAP,
-                        keeps_nans=True)
+complex_p = elementwise("complex", _PARTS, _PARTS, out=complex_dtype, arithmetic=nothing,
+                        linear=TOGETHER, cost=CHEAP, keeps_nans=True)
 real_p = elementwise("real", COMPLEX, moves=True, out=real_dtype, linear=TOGETHER, cost=CHEAP)
 imag_p = elementwise("imag", COMPLEX, moves=True, out=real_dtype, linear=TOGETHER, cost=CHEAP)
 

@@ -70,13 +70,14 @@ def bytes_of(arrays: Arrays) -> int:
     return sum([(math.prod(shape) * _bits(element) + 7) // 8 for shape, element in arrays])
 
 
-# What does an operation an element. `convert` and `select` only move.
+# What does an operation an element. `convert`, `select` and parts of complex numbers only move.
 _ELEMENTWISE = (
-    "abs add and atan2 cbrt ceil clamp compare complex cosine count_leading_zeros divide erf "
-    "exponential exponential_minus_one floor imag is_finite log log_plus_one logistic maximum "
-    "minimum multiply negate not or popcnt population_count power real remainder "
-    "round_nearest_afz round_nearest_even rsqrt shift_left shift_right_arithmetic "
-    "shift_right_logical sign sine sqrt subtract tan tanh xor")
+    "abs acos acosh add and asin asinh atan atan2 atanh bessel_i1e cbrt ceil clamp compare cosh "
+    "cosine count_leading_zeros digamma divide erf erf_inv erfc exponential exponential_minus_one "
+    "floor is_finite lgamma log log_plus_one logistic maximum minimum multiply negate next_after "
+    "not or polygamma popcnt population_count power reduce_precision remainder round_nearest_afz "
+    "round_nearest_even rsqrt shift_left shift_right_arithmetic shift_right_logical sign sine sinh "
+    "sqrt square subtract tan tanh xor zeta")
 _ELEMENTWISE_NAMES = frozenset(_ELEMENTWISE.split())
 _CONTRACTING = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}|contracting_dims = \[([\d, ]*)\] x|"
                           r"lhs_contracting_dimensions\"?(?: = |:)\[([\d, \"]*)\]")

@@ -47,6 +47,16 @@ def test_all_forms_count_by_the_same_rules(f, args, amount):
         pytest.approx(amount, abs=32)] * 4  # where indices are bounded
 
 
+@pytest.mark.parametrize("f", [
+    lax.acos, lax.acosh, lax.asin, lax.asinh, lax.atan, lax.atanh, lax.bessel_i1e, lax.cosh,
+    lax.digamma, lax.erf, lax.erf_inv, lax.erfc, lax.sinh, lambda x: lax.nextafter(x, x),
+    lambda x: lax.reduce_precision(x, 5, 5), lambda x: lax.sin(lax.real(lax.complex(x, x)))])
+def test_each_function_of_a_number_counts_as_one_in_stablehlo(f):
+    traced = jax.jit(f).trace(SQUARE)
+    listing = stablehlo_listing(traced.lower().as_text(), Places())
+    assert jaxpr_listing(traced.jaxpr, Places()).flops[0] == listing.flops[0] == N**2
+
+
 @pytest.mark.parametrize("n", [8, 1000])
 def test_derivatives_of_few_numbers_count_as_they_are_computed(n):
     counts = [listing.flops[0] / n for listing in forms(jax.vmap(jax.grad(jnp.tanh)), (
