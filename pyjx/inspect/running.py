@@ -19,7 +19,7 @@ from pyjx.inspect.figures import recorded
 from pyjx.inspect.interpreter import RefusedError, interpret
 from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.program import TracedProgram, UnsupportedError
-from pyjx.viewer.document import name_products
+from pyjx.viewer.document import count_kernels, name_products
 from pyjx.viewer.hlo import hlo_listing, instruction_names
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.listing import Places
@@ -445,7 +445,9 @@ def _attributed(found: Mapping[str, tuple[int, float]], module: str, closed: Clo
     take the most. Loops and branches are left out where what they run is there itself."""
     places = Places()
     listing = hlo_listing(module, places, "")
-    name_products(listing, jaxpr_listing(closed, places), places)
+    before = jaxpr_listing(closed, places)
+    count_kernels(listing, before, places)
+    name_products(listing, before, places)
     lines, ends, names = lines_of(listing, places), listing.ends(), instruction_names(listing)
     known, spent, rows = {name: row for row, name in enumerate(names)}, costs(listing).own, []
     for name, (times, seconds) in found.items():

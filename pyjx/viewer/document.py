@@ -13,7 +13,7 @@ import linecache
 import os
 import re
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -105,6 +105,26 @@ def name_products(listing: Listing, before: Listing, places: Places) -> None:
         if kind in lost and lost[kind] and not name:
             of = lost[kind].pop()[1]
             listing.name[row], listing.place[row] = before.name[of], before.place[of]
+
+
+def count_kernels(listing: Listing, jaxpr: Listing, places: Places) -> None:
+    """Give kernels, which a form holds as code, the arithmetic of those of the jaxpr that are
+    called from the same lines, or at least written there, and give as much, in their order."""
+    def alike(form: Listing, row: int) -> list[deque[float]]:
+        place, size = form.place[row], form.size[row]
+        keys = filter(None, (places.stack(place), places.position(place)))
+        return [known.setdefault((key, size), deque()) for key in keys]
+
+    known = dict[Hashable, deque[float]]()
+    for row in filter(jaxpr.is_fused, jaxpr.bodies):
+        for kernels in alike(jaxpr, row):
+            kernels.append(jaxpr.flops[row])
+    for row, operation in enumerate(listing.operation):
+        if plain(operation) == "custom_call" and not listing.own[row]:
+            for kernels in [*filter(None, alike(listing, row))][:1]:
+                listing.own[row] = kernels[0]
+                kernels.rotate(-1)  # what is written once may be inlined several times
+    listing.add_up()
 
 
 def _product(listing: Listing, row: int) -> tuple[str, float] | None:
@@ -227,6 +247,8 @@ def program(*, jaxpr: ClosedJaxpr | Traced | None = None, stablehlo: str | None 
     if not any(listing.heads for listing in listings):
         raise ValueError("page: expected a jaxpr, StableHLO text or HLO text with at least one "
                          "function, got none.")
+    for listing in listings[1:] if jaxpr is not None else ():
+        count_kernels(listing, listings[0], places)
     if hlo is not None and len(listings) > 1:
         name_products(listings[-1], listings[-2], places)
     strings = _Strings()

@@ -119,7 +119,7 @@ def hlo_listing(text: str, places: Places, title: str) -> Listing:
         if c.entry:
             writer.give_back(c, [int(k or 0) for k in _GIVEN_BACK.findall(head)])
     writer.link_calls()
-    writer.listing.add_up(places)
+    writer.listing.add_up()
     return writer.listing
 
 
@@ -178,7 +178,7 @@ class _Writer:
         cost = i.opcode, i.text, arrays, results
         row = rows[i.name] = listing.add(
             i.text, depth, operation=i.opcode, shape=i.type, name=i.op_name, place=i.place,
-            size=size, traffic=moved, operands=operands, flops=arithmetic(*cost))
+            size=size, traffic=moved, operands=operands, own=arithmetic(*cost))
         if combined := combinations(*cost):
             listing.bodies[row] = combined
         if i.opcode in _VIEWS or i.opcode.endswith(_ENDINGS) or self._calls_loop(i) or \

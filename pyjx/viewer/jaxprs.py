@@ -73,10 +73,7 @@ def jaxpr_listing(closed: ClosedJaxpr, places: Places, names: JaxprPpContext | N
     writer.function(closed.jaxpr, name, Scope(f"jit({name})"))
     writer.give_back(closed.jaxpr, donated)
     writer.link_calls()
-    writer.listing.add_up(places)
-    for row in filter(writer.listing.is_fused, writer.listing.bodies):
-        kernel = places.position(writer.listing.place[row]), writer.listing.size[row]
-        places.kernels[kernel] = writer.listing.flops[row]
+    writer.listing.add_up()
     return writer.listing
 
 
@@ -172,7 +169,7 @@ class _Writer(Printer):
             self._runs(eqn, row, [jaxpr for _, jaxpr in bodies])
         if listing.bodies.get(row, UNCOUNTED) == UNCOUNTED and row not in listing.unsized:
             found = arithmetic(eqn)
-            listing.flops[row] = sum(found.amounts)
+            listing.own[row] = sum(found.amounts)
             if not found.exact:
                 listing.inexact.add(row)
         if kind == "cond":

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
-
-from pyjx.runtime.costs import plain
+from typing import NamedTuple
 
 OPERATION, HEAD, NOTE, CLOSING = range(4)  # kinds of rows; a head begins a function
 UNKNOWN = -1
@@ -82,12 +80,9 @@ class Places:
     (1, 0)
     """
 
-    __slots__ = ("_known", "frames", "kernels")
+    __slots__ = ("_known", "frames")
 
     def __init__(self) -> None:
-        # What kernels of the jaxpr do, by their positions and the bytes of their results: other
-        # forms hold them as code.
-        self.kernels: dict[tuple[Any, int], float] = {}
         self.frames: list[tuple[str, str, int, int, int]] = []
         self._known: dict[tuple[str, str, int, int, int], int] = {}
 
@@ -111,22 +106,25 @@ class Places:
         file, _, line, column, _ = self.frames[place]
         return file, line, column
 
-    def _stack(self, place: int) -> list[tuple[str, str, int, int, int]]:
-        """The frames of a place, innermost first: those of no installed package, if there are.
+    def stack(self, place: int) -> tuple[tuple[str, str, int, int], ...]:
+        """The frames of a place, innermost first.
 
         XLA puts the frames of a call that it inlines around those that the operation has already.
         """
-        found: list[tuple[str, str, int, int, int]] = []
+        found: list[tuple[str, str, int, int]] = []
         while place != UNKNOWN:
-            found.append(self.frames[place])
-            place = found[-1][-1]
-        first = next((i for i, f in enumerate(found) if f[:4] == found[-1][:4]), 0)
-        del found[first + 1:]
+            found.append(self.frames[place][:4])
+            place = self.frames[place][4]
+        return tuple(found[:found.index(found[-1]) + 1]) if found else ()
+
+    def _own(self, place: int) -> Sequence[tuple[str, str, int, int]]:
+        """Those of no installed package, if there are."""
+        found = self.stack(place)
         return [f for f in found if not _INSTALLED.search(f[0])] or found
 
     def own_line(self, place: int) -> tuple[str, int] | None:
         """File and number of the line that is the user's own; None where it is not known."""
-        return next(((f[0], f[2]) for f in self._stack(place)), None)
+        return next(((f[0], f[2]) for f in self._own(place)), None)
 
     def own_lines(self, listing: Listing) -> list[tuple[str, int] | None]:
         """For each row of a listing the user's line."""
@@ -135,7 +133,7 @@ class Places:
 
     def functions(self, place: int) -> list[str]:
         """The functions that a place lies in, outermost first."""
-        return [f[1] for f in reversed(self._stack(place)) if f[1] not in ("", "<module>")]
+        return [f[1] for f in reversed(self._own(place)) if f[1] not in ("", "<module>")]
 
 
 class Listing:
@@ -148,8 +146,8 @@ class Listing:
         name under which profiles know them; empty where that says nothing.
       place: number of the place in the source, or `UNKNOWN`.
       size: bytes of the results.
-      flops, traffic: arithmetic operations, transcendental functions among them, and bytes read
-        and written, with all that the bodies do.
+      own: arithmetic operations, transcendental functions among them, but for those of the bodies.
+      flops, traffic: such operations, and bytes read and written, with all that the bodies do.
       operands: the rows that an operation reads.
       calls: for a row that calls functions, the rows of their heads.
       bodies: for a row with bodies or calls, and one that combines elements, how they count.
@@ -172,9 +170,9 @@ class Listing:
     """
 
     __slots__ = ("alternatives", "bodies", "by_one", "calls", "depth", "devices", "elements",
-                 "entry", "flops", "given_back", "in_place", "inexact", "kind", "name",
-                 "operands", "operation", "picks", "place", "scopes", "shape", "size", "text",
-                 "title", "traffic", "unsized", "views")
+                 "entry", "flops", "given_back", "in_place", "inexact", "kind", "name", "operands",
+                 "operation", "own", "picks", "place", "scopes", "shape", "size", "text", "title",
+                 "traffic", "unsized", "views")
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -186,6 +184,7 @@ class Listing:
         self.name: list[str] = []
         self.place: list[int] = []
         self.size: list[int] = []
+        self.own: list[float] = []
         self.flops: list[float] = []
         self.traffic: list[float] = []
         self.operands: list[Sequence[int]] = []
@@ -209,7 +208,7 @@ class Listing:
 
     def add(self, text: str, depth: int, kind: int = OPERATION, *, operation: str = "",
             shape: str = "", name: str = "", place: int = UNKNOWN, size: int = 0,
-            flops: float = 0.0, traffic: float = 0.0, operands: Sequence[int] = ()) -> int:
+            own: float = 0.0, traffic: float = 0.0, operands: Sequence[int] = ()) -> int:
         """Append a row; its number is returned."""
         self.text.append(text)
         self.depth.append(depth)
@@ -219,7 +218,8 @@ class Listing:
         self.name.append(name)
         self.place.append(place)
         self.size.append(size)
-        self.flops.append(flops)
+        self.own.append(own)
+        self.flops.append(own)
         self.traffic.append(traffic)
         self.operands.append(operands)
         return len(self.text) - 1
@@ -310,14 +310,9 @@ class Listing:
     def is_fused(self, row: int) -> bool:
         return row in self.bodies and self.bodies[row].how == FUSED
 
-    def add_up(self, places: Places) -> None:
+    def add_up(self) -> None:
         """Add to operations what their bodies cost."""
-        for row, operation in enumerate(self.operation):
-            if plain(operation) == "custom_call" and not self.flops[row]:
-                kernel = places.position(self.place[row]), self.size[row]
-                self.flops[row] = places.kernels.get(kernel, 0.0)
-        ends = self.ends()
-        for row, bodies in self.inner_first(ends):
+        for row, bodies in self.inner_first(self.ends()):
             self._add(row, bodies)
 
     def _add(self, row: int, bodies: Sequence[Sequence[int]]) -> None:
@@ -333,7 +328,7 @@ class Listing:
             costs = [(1.0, 0.0)]
         often = self.bodies.get(row, ONCE).each(len(bodies) or 1)
         weighed = list(zip(often, costs, strict=False))
-        self.flops[row] += sum([n * flops for n, (flops, _) in weighed])
+        self.flops[row] = self.own[row] + sum([n * flops for n, (flops, _) in weighed])
         if how == RUN and weighed:  # they move what the operation does
             self.traffic[row] = sum([n * traffic for n, (_, traffic) in weighed])
         inner = [r for n, body in zip(often, bodies, strict=False) if n for r in body]

@@ -55,7 +55,7 @@ def stablehlo_listing(text: str, places: Places) -> Listing:
     writer.listing.entry = next((head for head in heads if not _PRIVATE.match(
         writer.listing.text[head])), min(heads, default=0))
     writer.link_calls()
-    writer.listing.add_up(places)
+    writer.listing.add_up()
     return writer.listing
 
 
@@ -236,7 +236,7 @@ class _Writer:
         operands = tensors(types.partition(" -> ")[0])
         # attributes stand before the body, and types behind it
         cost = operation, listing.text[row], operands, tensors(listing.shape[row])
-        listing.flops[row] = arithmetic(*cost)
+        listing.own[row] = arithmetic(*cost)
         if combined := combinations(*cost):
             listing.bodies[row] = combined
         if operation not in FREE:

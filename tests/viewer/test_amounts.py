@@ -119,6 +119,39 @@ def test_kernels_for_accelerators_count_what_the_jaxpr_says():
         assert form["flops"][form["entry"]] == 2 * 64 * N**2 * 2 + 64 * 128
 
 
+def twice(a_ref, out_ref):
+    out_ref[...] = a_ref[...] * 2
+
+
+def power(a_ref, out_ref):
+    out_ref[...] = a_ref[...] @ a_ref[...]
+
+
+def call(kernel, x):
+    return pl.pallas_call(kernel, out_shape=SQUARE)(x)
+
+
+def both(x):
+    for kernel in (power, twice):
+        x = call(kernel, x)
+    return x
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: call(twice, call(power, x)), lambda x: call(power, call(twice, x)), both,
+    lambda x: jax.jit(both)(jax.jit(both)(x))])
+@pytest.mark.parametrize("form", ["stablehlo", "hlo"])
+def test_kernels_called_through_one_helper_count_each_for_itself(f, form):
+    traced = jax.jit(f).trace(SQUARE)
+    text = traced.lower(lowering_platforms=("tpu",)).as_text(form, debug_info=True)
+    found = program(jaxpr=traced.jaxpr, **{form: text})
+    kernels = [[form["flops"][row] for row, name in enumerate(form["operation"])
+                if found["strings"][name].endswith(("_call", "-call"))] for form in found["forms"]]
+    assert kernels[0] == kernels[1] and len(set(kernels[0])) == 2
+    jaxpr, other = [form["flops"][form["entry"]] for form in found["forms"]]
+    assert jaxpr == other
+
+
 def test_what_a_body_gives_does_not_move():
     listing = stablehlo_listing("""module @m {
   func.func public @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
