@@ -171,6 +171,8 @@ def on_matrices(name: str, a: Sequence[int], result: Sequence[int]) -> float | N
     rule = _ROUTINES.get(_LIBRARY.sub("", name))
     if rule is None:
         return None
+    if rule is _ROUTINES["gtsv"]:  # of diagonals
+        a = (*a, 1)
     batch = math.prod(a[:-2])
     n, m = sorted((1, 1, *a)[-2:])
     return batch * rule(m, n, math.prod(result) / (batch or 1))

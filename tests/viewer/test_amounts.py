@@ -41,7 +41,8 @@ def forms(f, args):
     (jnp.sum, (COMPLEX,), 4 * (N**2 - 1)),
     (lambda a, u: a.at[jnp.array([[1], [2]])].add(u), (COMPLEX, ROWS), 4 * 2 * N),
     (lambda a, b: triangular_solve(a, b, left_side=True), (BATCH, BATCH), 5 * N**3),
-    (lambda a: tridiagonal_solve(a[0], a[1], a[2], a), (SQUARE,), 3 * N + 5 * N**2)])
+    (lambda a: tridiagonal_solve(a[0], a[1], a[2], a), (SQUARE,), 3 * N + 5 * N**2),
+    (lambda a: tridiagonal_solve(a[:, 0], a[:, 1], a[:, 2], a[..., :1]), (BATCH,), 5 * 8 * N)])
 def test_all_forms_count_by_the_same_rules(f, args, amount):
     assert [listing.flops[0] for listing in forms(f, args)] == [
         pytest.approx(amount, abs=32)] * 4  # where indices are bounded
