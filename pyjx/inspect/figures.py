@@ -15,7 +15,7 @@ from pyjx.core.frames import shown_path
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.records import Record
 from pyjx.runtime.costs import Cost
-from pyjx.viewer.hlo import FREE, TRIPS, Instruction, computations
+from pyjx.viewer.hlo import FREE, Instruction, computations, trips_said
 from pyjx.viewer.listing import Places
 
 
@@ -60,8 +60,8 @@ def loops(hlo: str) -> tuple[Loop, ...]:
     def loop(i: Instruction, in_one: bool) -> Loop:
         body = [x for x in found[i.called[-1]].body if x.opcode not in FREE]
         apart = [x for x in body if x.opcode not in _STEPS or "kind=kCustom" in x.text]
-        trips = TRIPS.search(i.text)
-        return Loop(line(i), i.op_name.rpartition("/")[2], int(trips[1]) if trips else None,
+        trips = trips_said(i)
+        return Loop(line(i), i.op_name.rpartition("/")[2], None if trips is None else int(trips),
                     0 if in_one else len(body), () if in_one else tuple([
                         f"{x.op_name.rpartition('/')[2] or x.opcode} ({shown_path(line(x))})"
                         for x in apart]))

@@ -52,7 +52,8 @@ _CALLED = re.compile(r"(?:calls|to_apply|select|scatter|body|condition|true_comp
                      r"false_computation|branch_computations|called_computations)="
                      r"(?:\{([^{}]*)\}|(%?[\w.\-]+))")
 _FIELD = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\d+))')
-TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"')
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}(?:,"known_init_step":\{"init":"(-?\d+)",'
+                    r'"step":"(-?\d+)"\})?(?:,"known_induction_variable":\{"tuple_index":"(\d+)")?')
 _INDEX = re.compile(r"\), index=(\d+)")
 _PARAMETER = re.compile(r"parameter\((\d+)\)")
 _TARGET = re.compile(r'custom_call_target="([^"]*)"')
@@ -267,8 +268,8 @@ class _Writer:
 
     def _trips(self, i: Instruction, around: Computation) -> float | None:
         """How often a loop runs, as XLA says or as it counts."""
-        if said := TRIPS.search(i.text):
-            return float(said[1])
+        if (said := trips_said(i)) is not None:
+            return said
         test, body = (self._called(i, "while", k=k) for k in (0, 1))
         if test is None or body is None:
             return None
@@ -293,6 +294,18 @@ class _Writer:
     def link_calls(self) -> None:
         for row, names in self._calls.items():
             self.listing.calls[row] = [self._heads[n] for n in names]
+
+
+def trips_said(i: Instruction) -> float | None:
+    """How often a loop runs, as XLA says, which overlooks where numbers begin again behind the
+    largest one; of those that it does not tell the first and the step of, such may be narrow."""
+    said, counters = _TRIPS.search(i.text), hlo_arrays(i.type)
+    if said and said[4] and int(said[4]) < len(counters):
+        first, step = map(int, said.group(2, 3)) if said[2] else (0, 0)
+        last = first + int(said[1]) * step if said[2] else (1 << 31) - 1
+        if not Number(first, counters[int(said[4])][1]).reaches(last):
+            return None
+    return float(said[1]) if said else None
 
 
 def _known(c: Computation, name: str, deep: bool = True) -> Known:
