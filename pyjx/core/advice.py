@@ -613,14 +613,14 @@ def _as_sized(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
 
 
 def _as_endless(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    """The user's function that runs in itself."""
-    users = Counter([code for tb in tracebacks_of(exc) if not is_internal(
-        (code := tb.tb_frame.f_code).co_filename)])
-    code, times = users.most_common(1)[0] if users else (None, 0)
-    return None if code is None or times < 9 else (
-        f"Recursively calling {code.co_qualname} at {code.co_filename}:{code.co_firstlineno}: it "
-        "runs in itself as it is traced. What a traced value would end goes on for ever: loop by "
-        "lax.while_loop, or let what ends it be a static argument.")
+    """The user's function that runs in itself, while something is traced."""
+    codes = [tb.tb_frame.f_code for tb in tracebacks_of(exc)]
+    users = Counter([code for code in codes if not is_internal(code.co_filename)])
+    code, times = users.most_common(1)[0] if len(users) < len(codes) else (None, 0)
+    return None if code is None or times < 4 else (
+        f"{found.string}. Recursively calling {code.co_qualname} at {code.co_filename}:"
+        f"{code.co_firstlineno}, {times} times. No traced value ends a recursion: loop by "
+        "lax.while_loop or lax.scan; sys.setrecursionlimit(n) lets one that ends go deeper.")
 
 
 def _as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import takewhile
+from operator import is_not
 from typing import Any
 
 from pyjx.core.avals import ShapedArray
-from pyjx.core.jaxpr import ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from pyjx.core.printer import Printer
 from pyjx.errors import JaxprTypeError
 from pyjx.guards import guard
@@ -19,59 +22,78 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     its primitive's shape rule gives for its operands; its effects are among the jaxpr's; calls of
     nested jaxprs agree with them; nested jaxprs are legal.
     """
-    if isinstance(jaxpr, ClosedJaxpr):
-        jaxpr = jaxpr.jaxpr
-    bound: set[Var] = set()
-    printer = Printer()
-    for v in (*jaxpr.constvars, *jaxpr.invars):
-        _bind(v, bound, printer, "as an input")
-    for eqn in jaxpr.eqns:
-        _check_eqn(jaxpr, eqn, bound, printer)
-    for out in jaxpr.outvars:
-        _check_bound(out, bound, printer, "as an output")
+    _Check(jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr).run()
 
 
-def _bind(v: Var, bound: set[Var], printer: Printer, where: str) -> None:
-    if v in bound:
-        raise JaxprTypeError(f"Variable {printer.binder(v)} is bound a second time {where}.")
-    bound.add(v)
+class _Check:
+    """Goes through a jaxpr. Nothing is printed but for an error."""
 
+    __slots__ = ("at", "bound", "jaxpr")
 
-def _check_bound(v: Any, bound: set[Var], printer: Printer, where: str) -> None:
-    if not isinstance(v, Literal) and v not in bound:
-        raise JaxprTypeError(f"Variable {printer.binder(v)} is used {where} but not bound before.")
+    def __init__(self, jaxpr: Jaxpr) -> None:
+        self.jaxpr = jaxpr
+        self.bound: set[Var] = set()
+        self.at: JaxprEqn | str = "as an input"
 
+    def run(self) -> None:
+        for v in (*self.jaxpr.constvars, *self.jaxpr.invars):
+            self._bind(v)
+        for self.at in self.jaxpr.eqns:
+            self._equation(self.at)
+        self.at = "as an output"
+        for out in self.jaxpr.outvars:
+            self._read(out)
 
-def _check_eqn(jaxpr: Jaxpr, eqn: JaxprEqn, bound: set[Var], printer: Printer) -> None:
-    where = f"in the equation `{printer.eqn(eqn, 0)}`"
-    for atom in eqn.invars:
-        _check_bound(atom, bound, printer, where)
-    avals = tuple([v.aval for v in eqn.invars])
-    try:
-        expected = eqn.primitive.out_avals(avals, eqn.params)
-    except (TypeError, ValueError) as error:
-        raise JaxprTypeError(f"{eqn.primitive} does not take these {len(avals)} operands, {where}: "
-                             f"{error}") from None
-    outs = expected if eqn.primitive.multiple_results else [expected]
-    if len(outs) != len(eqn.outvars):
-        raise JaxprTypeError(
-            f"{eqn.primitive} gives {len(outs)} results, {len(eqn.outvars)} are bound {where}.")
-    for v, aval in zip(eqn.outvars, outs, strict=True):
-        if not _same_type(v.aval, aval):
-            raise JaxprTypeError(f"Variable {printer.binder(v)} is of type {v.aval}, expected "
-                                 f"{aval}, {where}.")
-        if not isinstance(v, DropVar):
-            _bind(v, bound, printer, where)
-    if not eqn.effects <= jaxpr.effects:
-        raise JaxprTypeError(
-            f"Effects {set(eqn.effects - jaxpr.effects)} are not among the jaxpr's, {where}.")
-    for sub in subjaxprs(eqn):
-        check_jaxpr(sub)
-    if eqn.primitive.holder.check is not None:
+    def _error(self, before: str, after: str = ".", of: Var | None = None) -> JaxprTypeError:
+        """The error with the place between what stands before and after it; the variable that it is
+        of has the name of the printed jaxpr."""
+        printer, where = Printer(), self.at
+        for v in (*self.jaxpr.constvars, *self.jaxpr.invars):
+            printer.binder(v)
+        if isinstance(where, JaxprEqn):
+            for eqn in takewhile(partial(is_not, where), self.jaxpr.eqns):
+                printer.eqn(eqn, 0)
+            where = f"in the equation `{printer.eqn(where, 0)}`"
+        subject = "" if of is None else f"Variable {printer.binder(of)} "
+        return JaxprTypeError(f"{subject}{before} {where}{after}")
+
+    def _bind(self, v: Var) -> None:
+        if v in self.bound:
+            raise self._error("is bound a second time", of=v)
+        self.bound.add(v)
+
+    def _read(self, v: Atom) -> None:
+        if not isinstance(v, Literal) and v not in self.bound:
+            raise self._error("is used", " but not bound before.", v)
+
+    def _equation(self, eqn: JaxprEqn) -> None:
+        for atom in eqn.invars:
+            self._read(atom)
+        avals, primitive = tuple([v.aval for v in eqn.invars]), eqn.primitive
         try:
-            eqn.primitive.holder.check(eqn)
-        except TypeError as error:
-            raise JaxprTypeError(f"{error} {where}.") from None
+            expected = primitive.out_avals(avals, eqn.params)
+        except (TypeError, ValueError) as error:
+            raise self._error(f"{primitive} does not take these {len(avals)} operands,",
+                              f": {error}") from None
+        outs = expected if primitive.multiple_results else [expected]
+        if len(outs) != len(eqn.outvars):
+            raise self._error(
+                f"{primitive} gives {len(outs)} results, {len(eqn.outvars)} are bound")
+        for v, aval in zip(eqn.outvars, outs, strict=True):
+            if not _same_type(v.aval, aval):
+                raise self._error(f"is of type {v.aval}, expected {aval},", of=v)
+            if not isinstance(v, DropVar):
+                self._bind(v)
+        if not eqn.effects <= self.jaxpr.effects:
+            raise self._error(
+                f"Effects {set(eqn.effects - self.jaxpr.effects)} are not among the jaxpr's,")
+        for sub in subjaxprs(eqn):
+            check_jaxpr(sub)
+        if primitive.holder.check is not None:
+            try:
+                primitive.holder.check(eqn)
+            except TypeError as error:
+                raise self._error(str(error)) from None
 
 
 def _same_type(a: Any, b: Any) -> bool:

@@ -31,8 +31,8 @@ from pyjx.engine.axes import reduce_sum
 from pyjx.engine.batching import BatchTrace, batch_again, bind_function, example_aval, match_axis
 from pyjx.engine.calls import call
 from pyjx.engine.discharge import Box
-from pyjx.engine.forward import CustomVJPException, refuse_captured_tangents
-from pyjx.engine.functions import flatten, name_of
+from pyjx.engine.forward import CustomVJPException, refuse_captured_tangents, whose_call
+from pyjx.engine.functions import flatten, name_of, source_of
 from pyjx.engine.linearize import LinearTracer
 from pyjx.engine.subjaxprs import backward_jaxpr, batch_jaxpr, consts_as_inputs, selected
 from pyjx.engine.tangents import Zero, materialized
@@ -179,7 +179,7 @@ def tangent_result(t: Any) -> Any:
 def _custom_jvp_jvp(primals: Values, tangents: Tangents, *, call_jaxpr: Any, jvp_jaxpr_fun: Any,
                     num_consts: int, symbolic_zeros: bool) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise CustomVJPException(custom_jvp_call_p, call_jaxpr)
+        raise CustomVJPException(custom_jvp_call_p, whose_call(call_jaxpr))
     given = [tangent_argument(t, symbolic_zeros) for t in tangents[num_consts:]]
     points = list(map(materialized, primals[num_consts:]))
     outs, out_tangents = jvp_jaxpr_fun(points, given)
@@ -334,7 +334,7 @@ def _lin_jvp(primals: Values, tangents: Tangents, *, num_res: int, bwd: Callable
              **_: Any) -> Any:
     """Residuals that are differentiated where the tangents are recorded come from outside."""
     if any([type(x) is LinearTracer for x in primals[num_res:]]):
-        raise CustomVJPException(custom_vjp_call_p, bwd)
+        raise CustomVJPException(custom_vjp_call_p, f" Its backward rule is {source_of(bwd)}.")
     _raise_forward_mode()
 
 
@@ -354,7 +354,7 @@ def _custom_vjp_jvp(primals: Values, tangents: Tangents, *, call_jaxpr: Any, fwd
                     bwd: Callable[..., Any], num_consts: int, out_trees: Any, symbolic_zeros: bool
                    ) -> Any:
     if any(type(t) is not Zero for t in tangents[:num_consts]):
-        raise CustomVJPException(custom_vjp_call_p, call_jaxpr)
+        raise CustomVJPException(custom_vjp_call_p, whose_call(call_jaxpr))
     # A reference has the tangent of what it holds. The rules say what comes to that; what they
     # write has no tangent, so it stays.
     tangents = [t.value if isinstance(t, Box) else t for t in tangents[num_consts:]]

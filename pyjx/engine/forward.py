@@ -74,8 +74,7 @@ class LinearizeTracer(JVPTracer):
 class CustomVJPException(UnexpectedTracerError):
     """A function with a custom derivative was differentiated by a value that it closes over."""
 
-    def __init__(self, primitive: Primitive, fun: Any) -> None:
-        name = fun.debug_info.func_name if isinstance(fun, ClosedJaxpr) else source_of(fun)
+    def __init__(self, primitive: Primitive, whose: str = "") -> None:
         kind = primitive.name.removesuffix("_call")
         rules = "jvp rule" if kind == "custom_jvp" else "fwd and bwd rules"
         rule = "custom JVP" if kind == "custom_jvp" else "custom VJP"
@@ -84,7 +83,13 @@ class CustomVJPException(UnexpectedTracerError):
             f"That isn't supported because the {rule} rule only specifies how to differentiate the "
             f"{kind} function with respect to explicit input parameters. Try passing the "
             f"closed-over value into the {kind} function as an argument, and adapting the {kind} "
-            f"{rules}. The function is {name}.")
+            f"{rules}.{whose}")
+
+
+def whose_call(fun: Any) -> str:
+    """The sentence that names the function of a call, which may have been recorded."""
+    name = fun.debug_info.func_name if isinstance(fun, ClosedJaxpr) else source_of(fun)
+    return f" The function is {name}."
 
 
 def refuse_captured_tangents(primitive: Primitive, fun: Any, outs: Values) -> None:
@@ -93,7 +98,7 @@ def refuse_captured_tangents(primitive: Primitive, fun: Any, outs: Values) -> No
         x: Any = out
         while isinstance(x, Tracer):
             if isinstance(x, JVPTracer):
-                raise CustomVJPException(primitive, fun)
+                raise CustomVJPException(primitive, whose_call(fun))
             x = getattr(x, "val", None)  # that of a batch
 
 
@@ -123,7 +128,8 @@ class JVPTrace(Trace):
         """The results of a primitive with several; its rule may be one that the user gave."""
         for x in (*primals, *tangents):
             if isinstance(x, JVPTracer) and x._trace.level >= self.level:
-                raise CustomVJPException(primitive, params["call_jaxpr"])
+                raise CustomVJPException(primitive, whose_call(
+                    params["call_jaxpr"]) if "call_jaxpr" in params else "")
         return [self.join(p, t) for p, t in zip(primals, tangents, strict=True)]
 
     def make_ref(self, primitive: Primitive, operands: tuple[Value, ...], params: Params) -> Any:

@@ -67,7 +67,7 @@ def test_operands_that_do_not_fit(closed):
 
 def test_variables_have_the_names_of_the_printed_jaxpr():
     jaxpr = jax.make_jaxpr(lambda x, y: jnp.sin(x) * y)(1.0, 2.0).jaxpr
-    with pytest.raises(JaxprTypeError, match=r"c:f32\[\] is used in the equation `d"):
+    with pytest.raises(JaxprTypeError, match=r"d:f32\[\] is used in the equation `e"):
         check_jaxpr(jaxpr.replace(invars=[jaxpr.invars[0], Var(ShapedArray((), np.float32))]))
     with pytest.raises(JaxprTypeError, match="sin does not take these 2 operands, in the equation"):
         check_jaxpr(jaxpr.replace(eqns=[jaxpr.eqns[0].replace(invars=jaxpr.invars)]))

@@ -216,6 +216,32 @@ def test_closing_over_a_tracer(wrap):
     assert float(jax.grad(lambda x: make(jax.lax.stop_gradient(x))(x))(2.0)) == 8.0
 
 
+def test_a_rule_of_ones_own_that_closes_over_a_tracer():
+    twice = jax.extend.core.Primitive("twice")
+    twice.multiple_results = True
+    twice.def_impl(lambda x: [x, x])
+    twice.def_abstract_eval(lambda x: [x, x])
+
+    def f(y):
+        jax.interpreters.ad.primitive_jvps[twice] = lambda primals, tangents: (
+            [y * primals[0]] * 2, [tangents[0]] * 2)
+        return twice.bind(y)[0]
+
+    for derivative in (jax.grad(f), lambda y: jax.jvp(f, (y,), (1.0,))):
+        with pytest.raises(CustomVJPException, match="closed-over value"):
+            derivative(2.0)
+
+
+def test_a_forward_rule_that_closes_over_a_tracer_names_the_backward_one():
+    def f(y):
+        g = jax.custom_vjp(lambda x: x)
+        g.defvjp(lambda x: (x, y), lambda y, ct: (ct * y,))
+        return g(y)
+
+    with pytest.raises(CustomVJPException, match="Its backward rule is <lambda>"):
+        jax.grad(f)(2.0)
+
+
 STRUCTURE = (
     "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the "
     "args tuple of the primal function, and in particular must produce a tuple of length equal to "
