@@ -77,6 +77,7 @@ PASSES = {
     "constrain": "types that say where values lie become constraints",
     "physicalize": "key arrays become integer arrays",
     "decompose": "what has no lowering rule becomes a program of what has one",
+    "budget": "what does not fit into the memory budget is computed again, or in another order",
     "one-cpu": "what XLA's compiler for CPUs does not see by itself, for one of them",
     "dce": "what nobody reads goes",
     "tokens": "ordered effects get a token that goes from one to the next",

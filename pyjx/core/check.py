@@ -38,8 +38,9 @@ class _Check:
     def run(self) -> None:
         for v in (*self.jaxpr.constvars, *self.jaxpr.invars):
             self._bind(v)
-        for self.at in self.jaxpr.eqns:
-            self._equation(self.at)
+        for eqn in self.jaxpr.eqns:
+            self.at = eqn
+            self._equation(eqn)
         self.at = "as an output"
         for out in self.jaxpr.outvars:
             self._read(out)

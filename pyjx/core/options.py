@@ -39,6 +39,8 @@ def parted(options: Any) -> tuple[configuration.Budget | None, Any]:
     """The budget among compiler options, or else that of the process, and the other options."""
     given = dict(options)
     budget = given.pop(MEMORY_BUDGET, None)
+    if isinstance(budget, str):  # of a user, who gave it as an option of XLA's
+        budget = configuration.checked_budget(budget)
     if budget is not None:
         return budget, given if isinstance(options, dict) else tuple(given.items())
     flag = configuration.memory_budget.value

@@ -31,7 +31,6 @@ from pyjx.runtime.costs import Cost, Costs, cost_of, unsized
 from pyjx.runtime.jit import jit, spec_of
 from pyjx.runtime.memory import Memory, memory_of
 from pyjx.runtime.meshes import set_mesh
-from pyjx.runtime.placement import Placement
 from pyjx.runtime.stages import Compiled, Lowered, Traced
 from pyjx.tree_util import tree_leaves
 from pyjx.version import PYJX_VERSION
@@ -184,9 +183,9 @@ class Program:
                                "with stablehlo")
 
     @property
-    def placement(self) -> Placement | None:
-        """The devices that it is lowered for; None where it was read from a file."""
-        return None
+    def lowered(self) -> Lowered:
+        """The lowered stage."""
+        raise UnsupportedError(f"{self.name} was read from a file, which has no jaxpr to lower")
 
     def stablehlo(self, *, names: str = "ssa", locs: str = "none") -> str:
         """The program that XLA is given, as text.
@@ -431,8 +430,7 @@ def _page(program: Program) -> str:
         stablehlo=program.stablehlo(locs="stack"), hlo=program.hlo_opt if static else None,
         cost=_xla_figures(program) if static else None,
         measured=program.measured, balance=ranking.BALANCES[program.platform.name],
-        passes=() if traced is None else jaxprs.passes(
-            program.jaxpr, program.platform.name, program.placement),
+        passes=() if traced is None else jaxprs.passes(program.lowered),
         memory=expected))
 
 
@@ -522,11 +520,7 @@ class TracedProgram(Program):
     def n_devices(self) -> int:
         if self.mesh is not None:
             return self.mesh.size  # type: ignore[no-any-return]
-        return self.placement.n_devices  # of the program, which may bring a mesh
-
-    @property
-    def placement(self) -> Placement:
-        return self.lowered._placement
+        return self.lowered._placement.n_devices  # of the program, which may bring a mesh
 
     @cached_property
     def lowered(self) -> Lowered:
@@ -556,7 +550,7 @@ class TracedProgram(Program):
         return self._stage({**self._compiler_options, **self._instead})
 
     def _stage(self, options: Mapping[str, Any]) -> Compiled:
-        own = self.placement
+        own = self.lowered._placement
         is_there = own.mesh is not None and own.devices and own.platform == self.platform.name
         devices = None if self.mesh is not None or is_there else (
             self.platform.with_devices(self.n_devices).devices)

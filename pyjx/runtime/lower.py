@@ -80,11 +80,11 @@ def lower_closed(closed: ClosedJaxpr, name: str, *, donated: Sequence[bool] = ()
     return program
 
 
-# Is told the name of each pass, what it does, and the program after it.
-Told = Callable[[str, str, ClosedJaxpr], object]
+# Is told the name of each pass, and the program after it.
+Told = Callable[[str, ClosedJaxpr], object]
 
 
-def _unheard(name: str, about: str, after: ClosedJaxpr) -> None:
+def _unheard(name: str, after: ClosedJaxpr) -> None:
     pass
 
 
@@ -94,17 +94,17 @@ def in_own_operations(closed: ClosedJaxpr, placement: Placement | None, platform
     if placement is not None and placement.mesh is not None:
         closed = with_open_results(types_as_constraints(closed), closed.out_avals,
                                    placement.out_shardings)
-        told("constrain", "types that say where values lie become constraints", closed)
+        told("constrain", closed)
     if not configuration.allow_f16_reductions.value:
         check_reductions(closed.jaxpr)
     closed = physicalize(metadata_as_programs(closed))
-    told("physicalize", "key arrays become integer arrays", closed)
+    told("physicalize", closed)
     # XLA's partitioner knows how to cut a product, and what is exported is for all machines.
     with configuration.small_kernels(platform == "cpu" and alone
                                      and configuration.small_kernels.value
                                      and are_few_by_elements(closed)):
         closed = decompose(closed, platform)
-    told("decompose", "what has no lowering rule becomes a program of what has one", closed)
+    told("decompose", closed)
     return closed
 
 
@@ -114,8 +114,7 @@ def as_lowered(decomposed: ClosedJaxpr, platform: str, alone: bool, outline: boo
     mode, keeps_barriers = configuration.outline.value, False
     if alone and platform == "cpu":
         decomposed, keeps_barriers = for_one_cpu(decomposed)
-        told("one-cpu", "what XLA's compiler for CPUs does not see by itself, for one of them",
-             decomposed)
+        told("one-cpu", decomposed)
     return prepare(decomposed, outline=outline and (mode == "on" or (
         mode == "auto" and platform == "cpu" and is_long(decomposed))), told=told), keeps_barriers
 
@@ -124,13 +123,13 @@ def prepare(closed: ClosedJaxpr, *, outline: bool, told: Told = _unheard) -> Clo
     """The program as it is lowered: without dead code and, with `outline`, with each repeated
     block as one function. With ordered effects it takes and gives a token first."""
     closed = dce(closed)
-    told("dce", "what nobody reads goes", closed)
+    told("dce", closed)
     if is_ordered(closed.effects):
         closed = threaded(closed)
-        told("tokens", "ordered effects get a token that goes from one to the next", closed)
+        told("tokens", closed)
     elif outline:
         closed = with_functions(closed)
-        told("outline", "repeated blocks become functions", closed)
+        told("outline", closed)
     return closed
 
 

@@ -441,5 +441,5 @@ def show(fun: Callable[..., Any], *args: Any, optimised: bool = True, height: in
     platform = lowered._platform
     return View(page(traced.fun_name, jaxpr=traced, hlo=optimised_hlo,
                      stablehlo=lowered.as_text(debug_info=True), balance=BALANCES[platform],
-                     passes=passes(traced.jaxpr, platform, lowered._placement),
+                     passes=passes(lowered),
                      memory=traced.memory() if lowered._program.fit else None), height)

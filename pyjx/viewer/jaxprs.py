@@ -20,7 +20,7 @@ from pyjx.core.records import Record
 from pyjx.core.value_texts import shortened
 from pyjx.runtime.costs import FREE, Run, arithmetic, constants_of, moved, runs_of, unsized
 from pyjx.runtime.lower import as_lowered, in_own_operations
-from pyjx.runtime.placement import Placement
+from pyjx.runtime.stages import Lowered
 from pyjx.viewer.listing import (
     APPLIED,
     CLOSING,
@@ -267,18 +267,34 @@ _MOST = 1500  # lines of what a pass changed
 _WIDEST = 300  # characters of such a line
 
 
+_ABOUT = {
+    "constrain": "types that say where values lie become constraints",
+    "physicalize": "key arrays become integer arrays",
+    "decompose": "what has no lowering rule becomes a program of what has one",
+    "budget": "what does not fit into the memory budget is computed again, or in another order",
+    "one-cpu": "what XLA's compiler for CPUs does not see by itself, for one of them",
+    "dce": "what nobody reads goes",
+    "tokens": "ordered effects get a token that goes from one to the next",
+    "outline": "repeated blocks become functions",
+}
+
+
 class Pass(Record):
-    """A rewrite: its name, what it does, and the program before and after it."""
+    """A rewrite: its name, and the program before and after it."""
 
     name: str
-    about: str
     before: ClosedJaxpr
     after: ClosedJaxpr
 
+    @property
+    def about(self) -> str:
+        """What it does."""
+        return _ABOUT[self.name]
 
-def passes(closed: ClosedJaxpr, platform: str = "cpu", placement: Placement | None = None
-           ) -> list[Pass]:
-    """Each rewrite of a program on its way to a platform: to one device of it, or a placement.
+
+def passes(closed: ClosedJaxpr | Lowered, platform: str = "cpu") -> list[Pass]:
+    """Each rewrite of a program on its way to one device of a platform, or of one that was lowered
+    (`jit(f).lower(x)`) on the way that it took.
 
     >>> import pyjx as jax
     >>> from pyjx import inspect
@@ -286,14 +302,22 @@ def passes(closed: ClosedJaxpr, platform: str = "cpu", placement: Placement | No
     >>> [(p.name, len(p.before.eqns), len(p.after.eqns)) for p in inspect.passes(closed)]
     [('physicalize', 2, 2), ('decompose', 2, 2), ('one-cpu', 2, 2), ('dce', 2, 1)]
     """
-    steps = [Pass("", "", closed, jaxpr_of("passes", "closed", closed))]
+    placement = fit = None
+    if isinstance(closed, Lowered):
+        placement, fit, platform = closed._placement, closed._program.fit, closed._platform
+        closed = closed._closed
+    steps = [Pass("", closed, jaxpr_of("passes", "closed", closed))]
 
-    def told(name: str, about: str, after: ClosedJaxpr) -> None:
-        steps.append(Pass(name, about, steps[-1].after, after))
+    def told(name: str, after: ClosedJaxpr) -> None:
+        steps.append(Pass(name, steps[-1].after, after))
 
     alone = placement is None or len(placement.devices) < 2
-    as_lowered(in_own_operations(steps[0].after, placement, platform, alone, told),
-               platform, alone, True, told)
+    after = in_own_operations(steps[0].after, placement, platform, alone, told)
+    if fit is None or fit.plan is None:
+        as_lowered(after, platform, alone, True, told)
+    else:
+        told("budget", fit.closed)
+        as_lowered(fit.closed, platform, alone, False, told)
     return steps[1:]
 
 

@@ -206,6 +206,12 @@ def test_tries_for_a_budget_are_called_so():
     assert "had been dropped" not in str(fun.explain())
 
 
+def test_a_budget_among_the_options_of_the_compiler_is_one():
+    refused = jax.jit(jax.grad(unrolled), compiler_options={"memory_budget": "1KiB"})
+    with pytest.raises(jax.errors.JaxRuntimeError, match="memory_budget of 1.0 KiB"):
+        refused.lower(WEIGHTS, X)
+
+
 def test_an_array_is_no_budget():
     with pytest.raises(TypeError, match="memory_budget is bytes, an int or a text"):
         jax.jit(unrolled, memory_budget=X)

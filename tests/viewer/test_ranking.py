@@ -538,8 +538,8 @@ def test_passes_say_what_the_command_lists():
         jax.make_mesh((1,), ("x",)), jax.P("x")))).lower()
     with configuration.outline("on"):
         found = {p.name: p.about for steps in [
-            inspect.passes(over._closed, "cpu", over._placement),
-            inspect.passes(jax.make_jaxpr(said)(1.0))] for p in steps}
+            inspect.passes(over), inspect.passes(jax.make_jaxpr(said)(1.0)),
+            inspect.passes(within_budget())] for p in steps}
     assert found == tables.PASSES
 
 
@@ -551,10 +551,25 @@ def test_passes_are_those_of_the_program_that_is_lowered():
 
     for length in (4, 300):  # blocks become functions in long programs alone
         lowered = jax.jit(layers, static_argnums=1).lower(jnp.ones((3, 3)), length)
-        last = inspect.passes(lowered._closed)[-1].after
+        last = inspect.passes(lowered)[-1].after
         functions = lowered.as_text().count("func.func private")
         assert (functions > 0) == (length == 300)
         assert (len(last.eqns) < length) == (functions > 0)
+    lowered = within_budget()
+    last = inspect.passes(lowered)[-1].after
+    tanh = [e for e in last.eqns if e.primitive.name == "tanh"]
+    assert len(tanh) == lowered.as_text().count("stablehlo.tanh") > 12
+
+
+def within_budget():
+    def loss(ws, x):
+        for w in ws:
+            x = jnp.tanh(jnp.sin(x @ w) * 2)
+        return (x ** 2).sum()
+
+    matrix = jax.ShapeDtypeStruct((64, 64), np.float32)
+    return jax.jit(jax.grad(loss), memory_budget="9MiB").lower(
+        [matrix] * 12, jax.ShapeDtypeStruct((4096, 64), np.float32))
 
 
 def stack(c, ws):

@@ -100,7 +100,7 @@ def _roofline(program: Program, text: str) -> None:
 
 def _passes(options: Options, program: Program) -> None:
     assert options.passes is not None
-    for step in jaxprs.passes(program.jaxpr, program.platform.name, program.placement):
+    for step in jaxprs.passes(program.lowered):
         if step.name not in options.passes:
             continue
         before, after = str(step.before), str(step.after)
