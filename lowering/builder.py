@@ -231,6 +231,10 @@ class Block:
                 "for which XLA's compiler for the CPU ends the process; make an axis smaller.")
         return self.line(f"stablehlo.iota dim = {axis} : {tensor_type(aval)}")
 
+    def plus(self, x: str, k: int, aval: ShapedArray) -> str:
+        """`x + k`, without an operation if that is `x`."""
+        return self.binary("stablehlo.add", x, self.constant(k, aval), aval) if k else x
+
     def binary(self, op: str, x: str, y: str, aval: ShapedArray | AbstractRef) -> str:
         return self.line(f"{op} {x}, {y} : {tensor_type(aval)}")
 

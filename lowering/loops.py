@@ -79,12 +79,8 @@ class _Body:
         expects of loops that count."""
         index, *now = state
         for k in range(times):
-            now = self._once(self._behind(index, k), now)
-        return [self._behind(index, times), *now]
-
-    def _behind(self, index: str, k: int) -> str:
-        b = self.b
-        return b.binary("stablehlo.add", index, b.constant(k, _INDEX), _INDEX) if k else index
+            now = self._once(self.b.plus(index, k, _INDEX), now)
+        return [self.b.plus(index, times, _INDEX), *now]
 
     def _once(self, index: str, state: Sequence[str]) -> list[str]:
         b, params = self.b, self.params

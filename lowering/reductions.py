@@ -472,14 +472,11 @@ def _loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], init: Any, carried: 
             f"stablehlo.dynamic_update_slice {out}, {b.convert(acc, total, row)}, {starts} : "
             f"({tensor_type(aval)}, {tensor_type(row)}, {start_types}) -> {tensor_type(aval)}")]
 
-    def behind(i: str, k: int) -> str:
-        return b.binary("stablehlo.add", i, b.constant(k, index), index)
-
     def body(state: Sequence[str]) -> list[str]:
         i, *state = state
         for k in range(unrolled):
-            state = sliced(behind(i, k) if k else i, *state)
-        return [behind(i, unrolled), *state]
+            state = sliced(b.plus(i, k, index), *state)
+        return [b.plus(i, unrolled, index), *state]
 
     long = type(n) is int and row.size == 1 and n > 100
     unrolled = _UNROLLED if long else 1
