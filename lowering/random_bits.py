@@ -60,10 +60,7 @@ def _rounds(b: Block, operands: Any, avals: Any, aval: ShapedArray) -> list[str]
     keys = (k0, k1, k2)
 
     def key(i: int, plus: int = 0) -> str:
-        k = keys[i % 3]
-        if plus:
-            k = b.binary("stablehlo.add", k, b.constant(plus, key_aval), key_aval)
-        return wide(k, key_aval)
+        return wide(b.plus(keys[i % 3], plus, key_aval), key_aval)
 
     x0 = add(wide(x0, avals[2]), key(0))
     x1 = add(wide(x1, avals[3]), key(1))

@@ -227,7 +227,7 @@ def _written(b: Block, x: str, aval: ShapedArray, value: str, last: tuple[int, i
     axis = aval.ndim - 1
     at, scalar = ShapedArray(aval.shape[axis:], np.int32), ShapedArray((), aval.dtype)
     places = b.binary("stablehlo.multiply", b.iota(at, 0), b.constant(inside + 1, at), at)
-    places = b.binary("stablehlo.add", places, b.constant(low, at), at)
+    places = b.plus(places, low, at)
     head = (f'"stablehlo.scatter"({b.broadcast(value, scalar, out, ())}, {places}, {x}) <{{'
             "indices_are_sorted = true, scatter_dimension_numbers = #stablehlo.scatter<"
             f"update_window_dims = {int_list(range(axis))}, inserted_window_dims = [{axis}], "

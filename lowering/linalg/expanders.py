@@ -90,10 +90,6 @@ def of_nothing(b: Block, eqn: JaxprEqn) -> list[str]:
     return [identity(b, a) if a.size else b.constant(0, a) for a in out_avals(eqn)]
 
 
-def plus(b: Block, x: str, number: int, aval: ShapedArray) -> str:
-    return b.binary("stablehlo.add", x, b.constant(number, aval), aval)
-
-
 def complex_of(b: Block, real: str, imag: str, aval: Any) -> str:
     return b.line(f"stablehlo.complex {real}, {imag} : {tensor_type(aval)}")
 

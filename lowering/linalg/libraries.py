@@ -22,7 +22,6 @@ from lowering.linalg.expanders import (
     nan_where_failed,
     of_nothing,
     out_avals,
-    plus,
     swapped,
     triangle,
     triangular_solve,
@@ -121,7 +120,7 @@ def _getrf(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
                                aliases={0: 0})
     # A positive code says that a pivot is zero: the factors are right.
     (packed,) = nan_where_failed(b, [packed], [factors], info, batch_of(factors), "GE")
-    return [packed, plus(b, rows, -1, pivots)]
+    return [packed, b.plus(rows, -1, pivots)]
 
 
 @rule("geqrf", platform=_EVERYWHERE)
@@ -142,7 +141,7 @@ def _geqp3(b: Block, eqn: JaxprEqn, x: str, free: str) -> list[str]:
         config["magma"] = "auto" if wanted is None else "on" if wanted else "off"
     found, places, scales = _call(
         b, "geqp3", [x, free], in_avals(eqn), [packed, order, taus], {0: 0, 1: 1}, **config)
-    return [found, plus(b, places, -1, order), scales]
+    return [found, b.plus(places, -1, order), scales]
 
 
 @rule("householder_product", platform=_EVERYWHERE)
