@@ -29,12 +29,15 @@ from pyjx.random.keys import draw_bits, random_clone_p, split_keys
 from pyjx.random.samplers import (
     as_array,
     check_mode,
+    check_safe,
     constant,
+    drawn,
+    float_dtype,
     gumbel_floats,
+    integer_dtype,
     integers,
     joint_shape,
     normal_floats,
-    param_dtype,
     result_shape,
     running_total,
     unit_floats,
@@ -212,13 +215,8 @@ def poisson(key: KeyLike, lam: ArrayLike, shape: Sequence[int] | None = None,
             "`poisson` with method='exact' is only implemented for the threefry2x32 RNG, not "
             f"{generator.name}: its loop would give other numbers in a batch than one by one. Use "
             "method='approximate', or a key of threefry2x32.")
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "poisson")
-    if not dtypes.issubdtype(dtype, np.integer):
-        raise ValueError(f"dtype argument to `poisson` must be an int dtype, got "
-                         f"{dtypes.name(dtype)}")
-    shape = result_shape("poisson", shape, lam)
-    out = _poisson(wrapped, lam, shape=shape, dtype=dtype, method=method)
-    return placed_result(out, out_sharding, "poisson")
+    return drawn(_poisson, key, shape, dtype, out_sharding, lam, kind=integer_dtype, safe=False,
+                 method=method)
 
 
 # -- binomial --------------------------------------------------------------------------------------
@@ -344,7 +342,7 @@ def binomial(key: KeyLike, n: ArrayLike, p: ArrayLike, shape: Sequence[int] | No
     True
     """
     wrapped, _ = check_key("binomial", key)
-    dtype = param_dtype(dtype, "binomial", n, p, safe=False)
+    dtype = float_dtype(dtype, "binomial")
     shape = result_shape("binomial", shape, n, p)
     return _binomial(wrapped, n, p, shape=shape, dtype=dtype)
 
@@ -397,7 +395,8 @@ def multinomial(key: KeyLike, n: ArrayLike, p: ArrayLike, *, shape: Sequence[int
     9.0
     """
     wrapped, _ = check_key("multinomial", key)
-    default = param_dtype(None, "multinomial", n, p)
+    default = float_dtype(None, "multinomial")
+    check_safe("multinomial", default, n, p)
     kind = dtypes.to_inexact_dtype(dtypes.result_type(n, p))  # what it is computed in
     dtype = default if dtype is None else dtypes.check_and_canonicalize_user_dtype(
         dtype, "multinomial")

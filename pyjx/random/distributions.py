@@ -19,11 +19,11 @@ from pyjx.lax.elementwise import stretch
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.samplers import (
     as_array,
-    check_safe,
     constant,
     drawn,
     float_dtype,
     inexact_dtype,
+    integer_dtype,
     joint_shape,
     normal_floats,
     result_shape,
@@ -75,12 +75,7 @@ def lognormal(key: KeyLike, sigma: ArrayLike = _ONE, shape: Sequence[int] | None
     >>> jax.random.lognormal(jax.random.key(0), 0.5, (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("lognormal", key)
-    dtype = inexact_dtype(dtype, "lognormal")
-    check_safe("lognormal", dtype, sigma)
-    shape = result_shape("lognormal", shape, sigma)
-    return placed_result(
-        _lognormal(wrapped, sigma, shape=shape, dtype=dtype), out_sharding, "lognormal")
+    return drawn(_lognormal, key, shape, dtype, out_sharding, sigma, kind=inexact_dtype)
 
 
 def maxwell_floats(key: KeyLike, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
@@ -320,14 +315,7 @@ def geometric(key: KeyLike, p: ArrayLike, shape: Sequence[int] | None = None,
     >>> bool((jax.random.geometric(jax.random.key(0), 0.3, (30,)) >= 1).all())
     True
     """
-    wrapped, _ = check_key("geometric", key)
-    dtype = dtypes.check_and_canonicalize_user_dtype(int if dtype is None else dtype, "geometric")
-    if not dtypes.issubdtype(dtype, np.integer):
-        raise ValueError("dtype argument to `geometric` must be an int dtype, got "
-                         f"{dtypes.name(dtype)}")
-    shape = result_shape("geometric", shape, p)
-    return placed_result(
-        _geometric(wrapped, p, shape=shape, dtype=dtype), out_sharding, "geometric")
+    return drawn(_geometric, key, shape, dtype, out_sharding, p, kind=integer_dtype, safe=False)
 
 
 @on_key("shape", "wide", "dtype")
@@ -369,11 +357,7 @@ def orthogonal(key: KeyLike, n: int, shape: Sequence[int] = (), dtype: DTypeLike
     columns = rows if m is None else as_int("orthogonal", "m", m)
     if rows < 0 or columns < 0:
         raise ValueError(f"orthogonal: negative dimensions are not allowed, got {n} and {m}")
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype,
-                                                     "orthogonal")
-    if not dtypes.issubdtype(dtype, np.inexact):
-        raise ValueError("dtype argument to `orthogonal` must be a float or complex dtype, got "
-                         f"{dtypes.name(dtype)}")
+    dtype = inexact_dtype(dtype, "orthogonal")
     batch = (shape,) if isinstance(shape, int) else shape
     full = (*as_sizes("orthogonal", "shape", batch), max(rows, columns), min(rows, columns))
     return placed_result(_orthogonal(wrapped, shape=full, wide=rows < columns, dtype=dtype),

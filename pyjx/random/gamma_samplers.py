@@ -40,8 +40,6 @@ from pyjx.random.samplers import (
     float_dtype,
     normal_floats,
     param_aval,
-    param_dtype,
-    result_shape,
     signs,
     total,
     unit_floats,
@@ -250,16 +248,6 @@ def _gamma(key: KeyLike, a: Array, *, shape: tuple[int, ...], dtype: DType, log_
     return gamma_floats(key, a, log_space, method)
 
 
-def _sample_gamma(name: str, key: KeyLike, a: Array, shape: Any, dtype: np.dtype[Any],
-                  log_space: bool, method: str, out_sharding: ShardingLike) -> Array:
-    wrapped, _ = check_key(name, key)
-    method = check_method(name, method)
-    dtype = param_dtype(dtype, name, a, safe=False)
-    shape = result_shape(name, shape, a)
-    out = _gamma(wrapped, a, shape=shape, dtype=dtype, log_space=log_space, method=method)
-    return placed_result(out, out_sharding, name)
-
-
 def gamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
           method: str = "exact", out_sharding: Any = None) -> Array:
     """Gamma random numbers: density ~ x^(a - 1) exp(-x) for x >= 0.
@@ -281,7 +269,8 @@ def gamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = Non
     >>> jax.random.gamma(jax.random.key(0), 2., (3,)).shape
     (3,)
     """
-    return _sample_gamma("gamma", key, a, shape, dtype, False, method, out_sharding)
+    return drawn(_gamma, key, shape, dtype, out_sharding, a, safe=False, log_space=False,
+                 method=check_method("gamma", method))
 
 
 def loggamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = None, *,
@@ -301,7 +290,8 @@ def loggamma(key: Any, a: Any, shape: Sequence[int] | None = None, dtype: Any = 
     >>> jax.random.loggamma(jax.random.key(0), 0.01, (3,)).shape
     (3,)
     """
-    return _sample_gamma("loggamma", key, a, shape, dtype, True, method, out_sharding)
+    return drawn(_gamma, key, shape, dtype, out_sharding, a, name="loggamma", safe=False,
+                 log_space=True, method=check_method("loggamma", method))
 
 
 @on_key("shape", "dtype", "method")
@@ -333,12 +323,8 @@ def beta(key: KeyLike, a: ArrayLike, b: ArrayLike, shape: Sequence[int] | None =
     >>> jax.random.beta(jax.random.key(0), 2., 3., (3,)).shape
     (3,)
     """
-    wrapped, _ = check_key("beta", key)
     method = check_method("beta", method)
-    dtype = param_dtype(dtype, "beta", a, b)
-    shape = result_shape("beta", shape, a, b)
-    out = _beta(wrapped, a, b, shape=shape, dtype=dtype, method=method)
-    return placed_result(out, out_sharding, "beta")
+    return drawn(_beta, key, shape, dtype, out_sharding, a, b, method=method)
 
 
 def _chisquare_floats(key: KeyLike, df: Array, method: str) -> Array:
@@ -465,7 +451,7 @@ def dirichlet(key: KeyLike, alpha: Any, shape: Sequence[int] | None = None,
     (3, 4)
     """
     wrapped, _ = check_key("dirichlet", key)
-    dtype = param_dtype(dtype, "dirichlet", alpha, safe=False)
+    dtype = float_dtype(dtype, "dirichlet")
     a = param_aval("dirichlet", alpha).shape
     if not a:
         raise ValueError("dirichlet requires alpha.ndim >= 1, got alpha.ndim == 0")

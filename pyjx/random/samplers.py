@@ -34,28 +34,38 @@ _UINTS = {n: np.dtype(f"uint{n}") for n in (8, 16, 32, 64)}
 # -- arguments -------------------------------------------------------------------------------------
 
 
-def float_dtype(dtype: DTypeLike, name: str) -> Any:
+def float_dtype(dtype: DTypeLike | None, name: str) -> Any:
     """The dtype of a sampler's result.
 
     Raises:
       ValueError: it is not a float dtype.
     """
-    return _dtype_of_kind(dtype, name, np.floating, "float")
+    return _dtype_of_kind(dtype, name, np.floating, "a float")
 
 
-def inexact_dtype(dtype: DTypeLike, name: str) -> Any:
+def inexact_dtype(dtype: DTypeLike | None, name: str) -> Any:
     """The dtype of the result of a sampler that draws complex numbers, too.
 
     Raises:
       ValueError: it is neither a float nor a complex dtype.
     """
-    return _dtype_of_kind(dtype, name, np.inexact, "float or complex")
+    return _dtype_of_kind(dtype, name, np.inexact, "a float or complex")
 
 
-def _dtype_of_kind(dtype: DTypeLike, name: str, kind: Any, words: str) -> Any:
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, name)
+def integer_dtype(dtype: DTypeLike | None, name: str) -> Any:
+    """The dtype of the result of a sampler that counts, by default the default integer one.
+
+    Raises:
+      ValueError: it is no integer dtype.
+    """
+    return _dtype_of_kind(dtype, name, np.integer, "an int", int)
+
+
+def _dtype_of_kind(dtype: DTypeLike | None, name: str, kind: Any, words: str,
+                   default: DTypeLike = float) -> Any:
+    dtype = dtypes.check_and_canonicalize_user_dtype(default if dtype is None else dtype, name)
     if not dtypes.issubdtype(dtype, kind):
-        raise ValueError(f"dtype argument to `{name}` must be a {words} dtype, got "
+        raise ValueError(f"dtype argument to `{name}` must be {words} dtype, got "
                          f"{dtypes.name(dtype)}")
     return dtype
 
@@ -71,14 +81,6 @@ def param_aval(name: str, param: Any) -> ShapedArray:
     except (TypeError, ValueError):
         raise TypeError(f"{name} requires ndarray or scalar arguments, got {shortened(param)} of "
                         f"type {type(param)}. {array_cure(param)}".rstrip()) from None
-
-
-def param_dtype(dtype: Any, name: str, *params: Any, safe: bool = True) -> Any:
-    """`float_dtype`. With `safe` the parameters must not lose precision, or a part, in it."""
-    dtype = float_dtype(dtype, name)
-    if safe:
-        check_safe(name, dtype, *params)
-    return dtype
 
 
 def check_safe(name: str, dtype: DTypeLike, *params: Any) -> None:
@@ -123,15 +125,18 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
 
 
 def drawn(body: Callable[..., Any], key: KeyLike, shape: Any, dtype: Any,
-          out_sharding: ShardingLike, *params: Value, **options: Any) -> Array:
-    """The result of a sampler, whose compiled part `body` has its name after an underscore: of a
-    float dtype in which the parameters lose nothing, of the shape to which they broadcast."""
-    name = body.__name__[1:]
+          out_sharding: ShardingLike, *params: Value, name: str = "",
+          kind: Callable[[Any, str], Any] = float_dtype, safe: bool = True, **options: Any
+          ) -> Array:
+    """The result of a sampler, whose compiled part `body` has its name after an underscore if none
+    is given: of a dtype of a kind in which, if that is to be `safe`, the parameters lose neither
+    precision nor a part, and of the shape to which they broadcast."""
+    name = name or body.__name__[1:]
     wrapped, _ = check_key(name, key)
-    if params:
-        dtype, shape = param_dtype(dtype, name, *params), result_shape(name, shape, *params)
-    else:
-        dtype, shape = float_dtype(dtype, name), as_sizes(name, "shape", shape)
+    dtype = kind(dtype, name)
+    if params and safe:
+        check_safe(name, dtype, *params)
+    shape = result_shape(name, shape, *params) if params else as_sizes(name, "shape", shape)
     return placed_result(  # type: ignore[no-any-return]
         body(wrapped, *params, shape=shape, dtype=dtype, **options), out_sharding, name)
 
@@ -653,11 +658,7 @@ def truncated_normal(key: KeyLike, lower: ArrayLike, upper: ArrayLike,
     >>> bool((x > -1).all() and (x < 2).all())
     True
     """
-    wrapped, _ = check_key("truncated_normal", key)
-    dtype = float_dtype(dtype, "truncated_normal")
-    shape = result_shape("truncated_normal", shape, lower, upper)
-    return placed_result(_truncated_normal(wrapped, lower, upper, shape=shape, dtype=dtype),
-                         out_sharding, "truncated_normal")
+    return drawn(_truncated_normal, key, shape, dtype, out_sharding, lower, upper, safe=False)
 
 
 # -- bits with a probability -----------------------------------------------------------------------
