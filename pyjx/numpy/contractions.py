@@ -30,15 +30,8 @@ from pyjx.lax.contractions import (
 )
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy.manipulation import moved, permuted, with_new_axes
-from pyjx.numpy.operands import (
-    as_tuple,
-    canonical_axis,
-    filled_like,
-    is_integer,
-    no_out,
-    numpy_function,
-)
-from pyjx.numpy.promotion import convert, operands, promote_dtypes, promote_shapes, strong
+from pyjx.numpy.operands import as_tuple, canonical_axis, filled_like, is_integer, numpy_function
+from pyjx.numpy.promotion import convert, no_out, operands, promote_dtypes, promote_shapes, strong
 from pyjx.numpy.reductions import promoted_integer
 from pyjx.numpy.ufuncs import multiply
 from pyjx.runtime.operations import op_jit

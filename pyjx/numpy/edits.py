@@ -24,12 +24,18 @@ from pyjx.numpy.operands import (
     canonical_axes,
     canonical_axis,
     dtype_of,
-    no_out,
     numpy_function,
     refuse_in_place,
 )
 from pyjx.numpy.patterns import roomy
-from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands, promote_dtypes
+from pyjx.numpy.promotion import (
+    as_operand,
+    check_arraylike,
+    convert,
+    no_out,
+    operands,
+    promote_dtypes,
+)
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import placed
 

@@ -22,8 +22,8 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.explicit import abstract_sharding
 from pyjx.lax.contractions import canonicalize_precision, product_entries, takes_real_part
 from pyjx.lazy import deferred
-from pyjx.numpy.operands import no_out, numpy_function
-from pyjx.numpy.promotion import convert
+from pyjx.numpy.operands import numpy_function
+from pyjx.numpy.promotion import convert, no_out
 from pyjx.numpy.promotion import operands as as_operands
 from pyjx.runtime.jit import jit
 from pyjx.runtime.operations import body_of

@@ -26,7 +26,6 @@ from pyjx.numpy.operands import (
     is_complex,
     is_inexact,
     is_integer,
-    no_out,
     numpy_function,
 )
 from pyjx.numpy.promotion import (
@@ -34,6 +33,7 @@ from pyjx.numpy.promotion import (
     common_shape,
     convert,
     narrowed,
+    no_out,
     operands,
     promote_args,
     promote_args_inexact,

@@ -26,7 +26,7 @@ from pyjx.core.trace import eager_trace, state
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard_methods
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy.operands import canonical_axis, no_out, refuse_in_place
+from pyjx.numpy.operands import canonical_axis, refuse_in_place
 from pyjx.numpy.patterns import (
     APART,
     ARRAY,
@@ -48,7 +48,7 @@ from pyjx.numpy.patterns import (
     stretched_along,
     wrapped,
 )
-from pyjx.numpy.promotion import as_operand, check_arraylike, convert, operands
+from pyjx.numpy.promotion import as_operand, check_arraylike, convert, no_out, operands
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import in_auto_mode

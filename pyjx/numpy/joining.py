@@ -30,8 +30,8 @@ from pyjx.numpy.manipulation import (
     permuted,
     with_new_axes,
 )
-from pyjx.numpy.operands import as_tuple, canonical_axis, no_out, numpy_function
-from pyjx.numpy.promotion import convert, operands, promote_dtypes
+from pyjx.numpy.operands import as_tuple, canonical_axis, numpy_function
+from pyjx.numpy.promotion import convert, no_out, operands, promote_dtypes
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import body_of, op_jit
 from pyjx.runtime.resharding import in_auto_mode

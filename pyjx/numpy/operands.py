@@ -267,13 +267,6 @@ def refuse_in_place(name: str) -> None:
                      "immutable. Pass inplace=False to instead return an updated array.")
 
 
-def no_out(name: str, out: object) -> None:
-    """Refuse the `out` argument, which has no meaning for immutable arrays."""
-    if out is not None:
-        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported. No array is "
-                                  f"written to: take the result, as in x = jnp.{name}(...).")
-
-
 def _holds_tracer(x: ArrayLike) -> bool:
     return isinstance(x, Tracer) or (isinstance(x, (list, tuple)) and any(map(_holds_tracer, x)))
 

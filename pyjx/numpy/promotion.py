@@ -75,12 +75,21 @@ def operands(name: str, *args: Any) -> list[Any]:
     return [as_operand(x) for x in args]
 
 
-def numbers(name: str, x: ArrayLike) -> Any:
-    """The argument of the function `name` as a value that primitives take.
+def no_out(name: str, out: object) -> None:
+    """Refuse the `out` argument, which has no meaning for immutable arrays."""
+    if out is not None:
+        raise NotImplementedError(f"The 'out' argument to jnp.{name} is not supported. No array is "
+                                  f"written to: take the result, as in x = jnp.{name}(...).")
+
+
+def numbers(name: str, x: ArrayLike, out: object = None) -> Any:
+    """The argument of the function `name` as a value that primitives take; `out` is that argument.
 
     Raises:
       TypeError: it is no array or scalar, or one of keys.
+      NotImplementedError: `out` is given.
     """
+    no_out(name, out)
     (x,) = operands(name, x)
     dtype = get_aval(x).dtype
     if dtypes.is_extended(dtype):

@@ -31,10 +31,9 @@ from pyjx.numpy.operands import (
     canonical_axes,
     canonical_axis,
     names_in,
-    no_out,
     numpy_function,
 )
-from pyjx.numpy.promotion import convert, literal, numbers, operands, size_literal
+from pyjx.numpy.promotion import convert, literal, no_out, numbers, operands, size_literal
 
 _half_dtypes = frozenset((np.dtype(dtypes.bfloat16), np.dtype(np.float16)))
 _wide_dtypes = frozenset([np.dtype(d) for d in (
@@ -113,8 +112,7 @@ def _sum_like(name: str, reduce: Callable[..., Any], unit: int, combine: Callabl
               a: ArrayLike, axis: int | Sequence[int | str] | None, dtype: DTypeLike | None,
               out: object, keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None,
               promote: bool) -> Any:
-    no_out(name, out)
-    a = numbers(name, a)
+    a = numbers(name, a, out)
     where = check_where(name, where)
     aval = get_aval(a)
     if dtype is None:
@@ -258,8 +256,7 @@ def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
               combine: Callable[[Any, Any], Any], a: ArrayLike, axis: int | Sequence[int] | None,
               out: object, keepdims: bool, initial: ArrayLike | None,
               where: ArrayLike | None) -> Any:
-    no_out(name, out)
-    a = numbers(name, a)
+    a = numbers(name, a, out)
     where = check_where(name, where)
     if where is not None and initial is None:
         raise ValueError(f"reduction operation {name} does not have an identity, so to use a where "
@@ -343,8 +340,7 @@ def ptp(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
     >>> int(jax.numpy.ptp(jax.numpy.array([3, 1, 7])))
     6
     """
-    no_out("ptp", out)
-    a = numbers("ptp", a)
+    a = numbers("ptp", a, out)
     return lax.sub(_extremum("max", largest, lowest, lax.max, a, axis, None, keepdims, None, None),
                    _extremum("min", _least, highest, lax.min, a, axis, None, keepdims, None, None))
 
@@ -355,8 +351,7 @@ def ptp(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
 def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: ArrayLike,
              axis: int | Sequence[int] | None, out: object, keepdims: bool, where: ArrayLike | None
             ) -> Any:
-    no_out(name, out)
-    a = numbers(name, a)
+    a = numbers(name, a, out)
     where = check_where(name, where)
     axes, names = axes_and_names(axis, get_aval(a).ndim)
     return _folded(reduce, unit, reduce, cast(a, np.dtype(bool)), axes, names, keepdims, None,
@@ -427,8 +422,7 @@ def count_nonzero(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdim
 def arg_extremum(name: str, find: Callable[..., Any], a: ArrayLike,
                  axis: int | Sequence[int] | None, out: Any, keepdims: bool | None) -> Any:
     """The position that `find` (lax.argmax or lax.argmin) gives along `axis`."""
-    no_out(name, out)
-    a = numbers(name, a)
+    a = numbers(name, a, out)
     aval = get_aval(a)
     if axis is None:
         x, along = (a if aval.ndim == 1 else lax.reshape(a, (aval.size,))), 0
@@ -554,8 +548,7 @@ def mean(a: Any, axis: int | Sequence[int | str] | None = None, dtype: DTypeLike
 
 def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: int | Sequence[int] | None,
                 dtype: DTypeLike | None, out: Any, promote: bool = False) -> Any:
-    no_out(name, out)
-    a = numbers(name, a)
+    a = numbers(name, a, out)
     aval = get_aval(a)
     if axis is None and aval.place.sharding is not None:
         raise ShardingTypeError(

@@ -22,9 +22,8 @@ from pyjx.numpy.operands import (
     filled_like,
     is_complex,
     is_inexact,
-    no_out,
 )
-from pyjx.numpy.promotion import convert, operands
+from pyjx.numpy.promotion import convert, no_out, operands
 from pyjx.numpy.ufuncs import as_array, as_default_float
 from pyjx.runtime.operations import op_jit
 

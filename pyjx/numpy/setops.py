@@ -23,8 +23,8 @@ from pyjx.engine.primitives import cast
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.operands import canonical_axis, no_out
-from pyjx.numpy.promotion import convert, literal, operands, promote_dtypes
+from pyjx.numpy.operands import canonical_axis
+from pyjx.numpy.promotion import convert, literal, no_out, operands, promote_dtypes
 from pyjx.runtime.operations import body_of, op_jit
 
 

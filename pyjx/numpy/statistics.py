@@ -16,11 +16,12 @@ from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.contractions import matmul
 from pyjx.numpy.manipulation import at_least_2d, permuted
-from pyjx.numpy.operands import axes_and_names, canonical_axes, no_out, numpy_function
+from pyjx.numpy.operands import axes_and_names, canonical_axes, numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
     convert,
     literal,
+    no_out,
     numbers,
     operands,
     promote_dtypes,
@@ -382,8 +383,7 @@ def _without_nan(x: ArrayLike, fill: ArrayLike) -> Any:
 def _accumulated_without_nan(accumulate: Any, name: str, a: ArrayLike, fill: int,
                              axis: int | None, dtype: Any, out: None) -> Array:
     """What `accumulate` makes: of a scalar of weak type, that of an array of one number."""
-    no_out(name, out)
-    a = numbers(name, a)
+    a = numbers(name, a, out)
     x = lax.expand_dims(a, (0,)) if (aval := get_aval(a)).weak_type and not aval.ndim else a
     return body_of(accumulate)(_without_nan(x, fill), axis, user_dtype(name, dtype))
 
@@ -398,8 +398,7 @@ def nansum(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = N
     >>> float(jax.numpy.nansum(jax.numpy.array([1.0, float("nan")])))
     1.0
     """
-    no_out("nansum", out)
-    return _sum(_without_nan(numbers("nansum", a), 0), axis, user_dtype("nansum", dtype), None,
+    return _sum(_without_nan(numbers("nansum", a, out), 0), axis, user_dtype("nansum", dtype), None,
                 keepdims, initial, where)
 
 
@@ -413,16 +412,14 @@ def nanprod(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = 
     >>> float(jax.numpy.nanprod(jax.numpy.array([3.0, float("nan")])))
     3.0
     """
-    no_out("nanprod", out)
-    return body_of(reductions.prod)(_without_nan(numbers("nanprod", a), 1), axis,
+    return body_of(reductions.prod)(_without_nan(numbers("nanprod", a, out), 1), axis,
                                     user_dtype("nanprod", dtype), None, keepdims, initial, where)
 
 
 def _nan_extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any], a: ArrayLike,
                   axis: int | Sequence[int] | None, out: object, keepdims: bool,
                   initial: ArrayLike | None, where: ArrayLike | None) -> Any:
-    no_out(name, out)
-    a = numbers(name, a)
+    a = numbers(name, a, out)
     if not has_nan(a):
         return reduce(a, axis, None, keepdims, initial, where)
     found = reduce(_without_nan(a, unit(get_aval(a).dtype)), axis, None, keepdims, initial, where)
@@ -462,8 +459,7 @@ def nanmin(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
 
 def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: ArrayLike,
              axis: int | Sequence[int] | None, out: object, keepdims: bool | None) -> Any:
-    no_out(name, out)
-    a = numbers(name, a)
+    a = numbers(name, a, out)
     if not has_nan(a):
         return reductions.arg_extremum(name[3:], find, a, axis, out, keepdims)
     place = reductions.arg_extremum(name[3:], find, _without_nan(a, worst), axis, out, keepdims)
@@ -542,8 +538,7 @@ def nanmean(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = 
     >>> float(jax.numpy.nanmean(jax.numpy.array([1.0, float("nan"), 3.0])))
     2.0
     """
-    no_out("nanmean", out)
-    a, dtype = numbers("nanmean", a), user_dtype("nanmean", dtype)
+    a, dtype = numbers("nanmean", a, out), user_dtype("nanmean", dtype)
     if not has_nan(a):
         return reductions.mean_of(a, axis, dtype, keepdims, where, "nanmean")
     total = _sum(_without_nan(a, 0), axis, dtype=dtype, keepdims=keepdims, where=where)
