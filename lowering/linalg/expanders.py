@@ -3,13 +3,14 @@ rules of all platforms need: triangles, blocks, and results of calls that may fa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
+from lowering import rules
 from lowering.builder import Block, in_avals
-from lowering.rules import rule
 from lowering.shapes import slice_, transpose
 from lowering.types import quoted, tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
@@ -85,9 +86,23 @@ def identity(b: Block, aval: ShapedArray) -> str:
     return _kept(b, "EQ", b.constant(1, aval), aval)
 
 
-def of_nothing(b: Block, eqn: JaxprEqn) -> list[str]:
-    """The factors of a matrix without elements: those that have some are the identity."""
-    return [identity(b, a) if a.size else b.constant(0, a) for a in out_avals(eqn)]
+def of_some(*names: str, **options: Any) -> Callable[[rules.Emit], rules.Emit]:
+    """`rules.rule` of what computes something of matrices, if they and the result have elements.
+
+    Of nothing the factors that have some are the identity, and orders are as they were."""
+    def register(emit: rules.Emit) -> rules.Emit:
+        @wraps(emit)
+        def emit_some(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+            outs = out_avals(eqn)
+            if in_avals(eqn)[0].size and outs[0].size:
+                return emit(b, eqn, *operands)
+            found = [b.iota(a, a.ndim - 1) if a.dtype == INT else
+                     identity(b, a) if a.size else b.constant(0, a) for a in outs]
+            return found if eqn.primitive.multiple_results else found[0]
+
+        return rules.rule(*names, **options)(emit_some)
+
+    return register
 
 
 def complex_of(b: Block, real: str, imag: str, aval: Any) -> str:
@@ -111,20 +126,16 @@ def _call(b: Block, target: str, operands: Sequence[str], takes: Sequence[Any],
         f"{quoted(config)}}} : ({tensor_types(takes)}) -> {results}", len(gives))
 
 
-@rule("cholesky")
+@of_some("cholesky")
 def _cholesky(b: Block, eqn: JaxprEqn, x: str) -> str:
     (aval,) = out_avals(eqn)
-    if not aval.size:
-        return x
     return triangle(b, b.line(f"stablehlo.cholesky {x}, lower = true : {tensor_type(aval)}"),
                     aval, lower=True)
 
 
-@rule("triangular_solve")
+@of_some("triangular_solve")
 def triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
     (matrix, right), params = in_avals(eqn), eqn.params
-    if not right.size:
-        return x
     turned = "NO_TRANSPOSE"
     if params["transpose_a"]:
         turned = "ADJOINT" if params["conjugate_a"] else "TRANSPOSE"
@@ -138,36 +149,28 @@ def triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
         f"{tensor_type(right)}")
 
 
-@rule("lu", platform="tpu")
+@of_some("lu", platform="tpu")
 def _lu(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     avals = out_avals(eqn)
-    if not avals[0].size:
-        return [x, b.constant(0, avals[1]), b.iota(avals[2], avals[2].ndim - 1)]
     return _call(b, "LuDecomposition", [x], [avals[0]], avals)
 
 
-@rule("geqrf", platform="tpu")
+@of_some("geqrf", platform="tpu")
 def _geqrf(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     packed, taus = out_avals(eqn)
-    if not packed.size:
-        return [x, b.constant(0, taus)]
     return _call(b, "Qr", [x], [packed], [packed, taus])
 
 
-@rule("householder_product", platform="tpu")
+@of_some("householder_product", platform="tpu")
 def _householder_product(b: Block, eqn: JaxprEqn, a: str, taus: str) -> str:
     (out,) = out_avals(eqn)
-    if not out.size:
-        return a
     return _call(b, "ProductOfElementaryHouseholderReflectors", [a, taus], in_avals(eqn), [out])[0]
 
 
-@rule("eigh", platform="tpu")
+@of_some("eigh", platform="tpu")
 def _eigh(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     """By Jacobi's method, in at most 100 sweeps, to a tolerance of 1e-6."""
     avals = out_avals(eqn)
-    if not avals[0].size:
-        return of_nothing(b, eqn)
     check_choice(eqn, "algorithm", ("JACOBI",), "TPU")
     lower, sort = int(eqn.params["lower"]), int(eqn.params["sort_eigenvalues"])
     return _call(b, "Eigh", [x], [avals[0]], avals, f"{lower},{sort},100,1e-6")

@@ -20,7 +20,7 @@ from lowering.linalg.expanders import (
     complex_of,
     conjugated,
     nan_where_failed,
-    of_nothing,
+    of_some,
     out_avals,
     swapped,
     triangle,
@@ -31,7 +31,7 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.integers import min_dim
 from pyjx.core.jaxpr import JaxprEqn
 
-rule = partial(rules.rule, foreign=True)
+rule = partial(of_some, foreign=True)
 
 _PREFIX = {np.dtype(np.float32): "s", np.dtype(np.float64): "d", np.dtype(np.complex64): "c",
            np.dtype(np.complex128): "z"}
@@ -89,8 +89,6 @@ def codes_of(aval: ShapedArray) -> ShapedArray:
 @rule("cholesky", platform=_EVERYWHERE)
 def _cholesky(b: Block, eqn: JaxprEqn, x: str) -> str:
     (aval,) = out_avals(eqn)
-    if not aval.size:
-        return x
     factor, info = _call(b, "potrf", [x], [aval], [aval, codes_of(aval)], {0: 0}, lower=True)
     (factor,) = nan_where_failed(b, [factor], [aval], info, batch_of(aval))
     return triangle(b, factor, aval, lower=True)
@@ -99,8 +97,6 @@ def _cholesky(b: Block, eqn: JaxprEqn, x: str) -> str:
 @rule("triangular_solve", platform="cpu")
 def _triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
     takes, params = in_avals(eqn), eqn.params
-    if not takes[1].size:
-        return x
     if takes[0].dtype not in _PREFIX:
         return triangular_solve(b, eqn, a, x)
     if params["conjugate_a"] and not params["transpose_a"]:
@@ -114,8 +110,6 @@ def _triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
 @rule("getrf", platform=_EVERYWHERE)
 def _getrf(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     factors, pivots = out_avals(eqn)
-    if not factors.size:
-        return [x, b.constant(0, pivots)]
     packed, rows, info = _call(b, "getrf", [x], [factors], [factors, pivots, codes_of(factors)],
                                aliases={0: 0})
     # A positive code says that a pivot is zero: the factors are right.
@@ -126,16 +120,12 @@ def _getrf(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
 @rule("geqrf", platform=_EVERYWHERE)
 def _geqrf(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     packed, taus = out_avals(eqn)
-    if not packed.size:
-        return [x, b.constant(0, taus)]
     return _call(b, "geqrf", [x], [packed], [packed, taus], aliases={0: 0})
 
 
 @rule("geqp3", platform=_EVERYWHERE)
 def _geqp3(b: Block, eqn: JaxprEqn, x: str, free: str) -> list[str]:
     packed, order, taus = out_avals(eqn)
-    if not packed.size:
-        return [x, b.iota(order, order.ndim - 1), b.constant(0, taus)]
     config, wanted = {}, eqn.params["use_magma"]
     if b.module.platform in GPUS:
         config["magma"] = "auto" if wanted is None else "on" if wanted else "off"
@@ -147,12 +137,10 @@ def _geqp3(b: Block, eqn: JaxprEqn, x: str, free: str) -> list[str]:
 @rule("householder_product", platform=_EVERYWHERE)
 def _householder_product(b: Block, eqn: JaxprEqn, a: str, taus: str) -> str:
     (out,) = out_avals(eqn)
-    if not out.size:
-        return a
     return _call(b, "orgqr", [a, taus], in_avals(eqn), [out], aliases={0: 0})[0]
 
 
-@rule("ormqr", platform=_EVERYWHERE)
+@rules.rule("ormqr", platform=_EVERYWHERE, foreign=True)
 def _ormqr(b: Block, eqn: JaxprEqn, a: str, taus: str, c: str) -> str:
     (out,) = out_avals(eqn)
     if not out.size or not in_avals(eqn)[0].size:
@@ -167,8 +155,6 @@ _EIGH_ALGORITHMS = {None: 0, "QR": 1, "JACOBI": 2}  # of GPUs
 @rule("eigh", platform=_EVERYWHERE)
 def _eigh(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     vectors, values = out_avals(eqn)
-    if not vectors.size:
-        return of_nothing(b, eqn)
     config: dict[str, Any] = {"mode": "V"}
     if b.module.platform in GPUS:
         check_choice(eqn, "algorithm", ("QR", "JACOBI"), "GPU")
@@ -184,8 +170,6 @@ def _eigh(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
 @rule("svd", platform="cpu")
 def _svd(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     aval = in_avals(eqn)[0]
-    if not aval.size:
-        return of_nothing(b, eqn)
     check_choice(eqn, "algorithm", ("DEFAULT", "DIVIDE_AND_CONQUER", "QR"), "CPU")
     algorithm = eqn.params["algorithm"]
     function = "gesvd" if algorithm is not None and algorithm.name == "QR" else "gesdd"
@@ -210,8 +194,6 @@ _MAGMA = {None: "auto", "MAGMA": "on", "LAPACK": "off"}
 def _eig(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     """By LAPACK; for GPUs by MAGMA if it is there, else by LAPACK on the host."""
     aval = in_avals(eqn)[0]
-    if not aval.size:
-        return of_nothing(b, eqn)
     avals, chosen = out_avals(eqn), eqn.params["implementation"]
     values, vectors = avals[0], aval.update(dtype=avals[0].dtype)
     parts = [values] if _is_complex(aval) else [values.update(dtype=np.finfo(aval.dtype).dtype)] * 2
@@ -234,8 +216,6 @@ def _eig(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
 @rule("schur", platform="cpu")
 def _schur(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     aval = in_avals(eqn)[0]
-    if not aval.size:
-        return of_nothing(b, eqn)
     avals, codes = out_avals(eqn), codes_of(aval)
     vectors = eqn.params["compute_schur_vectors"]
     values = aval.update(shape=aval.shape[:-1])
@@ -248,7 +228,7 @@ def _schur(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
 @rule("hessenberg", platform="cpu")
 def _hessenberg(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     packed, taus = out_avals(eqn)
-    if not packed.size or packed.shape[-1] == 1:
+    if packed.shape[-1] == 1:
         return [x, b.constant(0, taus)]
     *found, info = _call(b, "gehrd", [x], [packed], [packed, taus, codes_of(packed)], {0: 0},
                          low=np.int32(1), high=np.int32(packed.shape[-1]))
@@ -258,8 +238,6 @@ def _hessenberg(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
 @rule("tridiagonal", platform=_EVERYWHERE)
 def _tridiagonal(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     avals = out_avals(eqn)
-    if not avals[0].size:
-        return of_nothing(b, eqn)
     *found, info = _call(b, "sytrd", [x], [avals[0]], [*avals, codes_of(avals[0])],
                          {0: 0}, lower=eqn.params["lower"])
     return nan_where_failed(b, found, avals, info, batch_of(avals[0]))
@@ -268,8 +246,6 @@ def _tridiagonal(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
 @rule("tridiagonal_solve", platform="cpu")
 def _tridiagonal_solve(b: Block, eqn: JaxprEqn, *operands: str) -> str:
     takes, (out,) = in_avals(eqn), out_avals(eqn)
-    if not out.size:
-        return operands[3]
     if eqn.params["perturb_singular"]:
         return b.custom_call("tridiagonal_solve_perturbed_ffi", operands, takes, [out],
                              family="lapack", batch_axes=out.ndim - 2)[0]
@@ -285,8 +261,6 @@ def _tridiagonal_solve(b: Block, eqn: JaxprEqn, *operands: str) -> str:
 @rule("lu_pivots_to_permutation", platform=tuple(GPUS))
 def _permutation(b: Block, eqn: JaxprEqn, pivots: str) -> str:
     (given,), (out,) = in_avals(eqn), out_avals(eqn)
-    if not given.size or not out.size:
-        return b.iota(out, out.ndim - 1)
     return _call_gpu(b, "_lu_pivots_to_permutation", [pivots], [given], [out],
                      batch_axes=given.ndim - 1)[0]
 
@@ -294,8 +268,6 @@ def _permutation(b: Block, eqn: JaxprEqn, pivots: str) -> str:
 @rule("cholesky_update", platform=tuple(GPUS))
 def _cholesky_update(b: Block, eqn: JaxprEqn, r: str, w: str) -> str:
     takes = in_avals(eqn)
-    if not takes[0].size:
-        return r
     return b.custom_call(f"{GPUS[b.module.platform]}_cholesky_update_ffi", [r, w], takes, takes,
                          family="linalg", aliases={0: 0, 1: 1})[0]
 
@@ -303,8 +275,6 @@ def _cholesky_update(b: Block, eqn: JaxprEqn, r: str, w: str) -> str:
 @rule("tridiagonal_solve", platform=tuple(GPUS))
 def _tridiagonal_solve_on_gpu(b: Block, eqn: JaxprEqn, *operands: str) -> str:
     takes, (out,) = in_avals(eqn), out_avals(eqn)
-    if not out.size:
-        return operands[3]
     if eqn.params["perturb_singular"]:
         return _call_gpu(b, "_tridiagonal_solve_perturbed", operands, takes, [out],
                          batch_axes=out.ndim - 2)[0]
@@ -339,8 +309,6 @@ _JACOBI_ROWS = 1024
 @rule("svd", platform=tuple(GPUS))
 def _svd_on_gpu(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     aval = in_avals(eqn)[0]
-    if not aval.size:
-        return of_nothing(b, eqn)
     check_choice(eqn, "algorithm", ("DEFAULT", "QR", "JACOBI", "POLAR"), "GPU")
     chosen = eqn.params["algorithm"]
     name = "DEFAULT" if chosen is None else chosen.name
