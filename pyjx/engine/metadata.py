@@ -17,7 +17,6 @@ from pyjx.core.evaluation import holds_jaxprs, map_jaxprs
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.calls import define_call
-from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Params, Tangent
 
 Items = tuple[tuple[str, Any], ...]
@@ -51,7 +50,7 @@ define_call(xla_metadata_operation_p, lambda params, origins, linear: params)
 
 
 def _value_transpose(ct: Tangent, x: Operand, **params: Any) -> list[Any]:
-    return [ct if type(ct) is Zero else xla_metadata_value_p.bind(ct, **params)]
+    return [xla_metadata_value_p.bind(ct, **params)]
 
 
 # The operand, whose operation has metadata.

@@ -24,7 +24,6 @@ from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Value, Values
 from pyjx.lazy import directory
 from pyjx.runtime import backends
@@ -358,7 +357,7 @@ def _linear(name: str, impl: Any, shape_rule: Any) -> Primitive:
     """A primitive that moves values, and their derivatives in the same way."""
 
     def transpose(ct: Any, x: Value, **params: Any) -> list[Any]:
-        return [ct if type(ct) is Zero else p.bind(ct, **params)]
+        return [p.bind(ct, **params)]
 
     def batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> tuple[Value, Any]:
         return _batched(p, trace.axis, operands, dims, **params)

@@ -323,8 +323,6 @@ def _select_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
 
 
 def _select_transpose(ct: Tangent, which: Operand, *cases: Operand) -> Any:
-    if type(ct) is Zero:
-        return [None, *[Zero(c.aval) if is_undefined_primal(c) else None for c in cases]]
     if is_undefined_primal(which):  # it is not linear in it, as whoever called this will say
         return [None] * (1 + len(cases))
     zeros = full_aval(get_aval(ct), 0)

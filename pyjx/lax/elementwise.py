@@ -240,7 +240,7 @@ def transpose_unary(rule: Callable[..., Any]) -> Callable[..., Any]:
     """The transpose of a linear operation of one operand: `rule(ct, aval, **params)`."""
 
     def transpose(ct: Tangent, x: Operand, **params: Any) -> Tangents:
-        return (Zero(x.aval) if type(ct) is Zero else rule(ct, x.aval, **params),)
+        return (rule(ct, x.aval, **params),)
 
     return transpose
 
@@ -253,8 +253,7 @@ def transpose_nary(*rules: Callable[..., Any] | None) -> Callable[..., Any]:
 
     def transpose(ct: Tangent, *xs: Operand, **params: Any) -> Any:
         return [
-            None if rule is None or not is_undefined_primal(x)
-            else Zero(x.aval) if type(ct) is Zero else rule(ct, *xs, **params)
+            None if rule is None or not is_undefined_primal(x) else rule(ct, *xs, **params)
             for rule, x in zip(rules, xs, strict=True)]
 
     return transpose
@@ -361,8 +360,6 @@ mul_p.define(
 
 
 def _mul_back(ct: Tangent, linear: UndefinedPrimal, other: Value) -> Tangent:
-    if type(ct) is Zero:
-        return Zero(linear.aval)
     wide = get_aval(ct).dtype  # that of the product, which may have an `out_dtype`
     out = mul_p.bind(ct, other, out_dtype=None if get_aval(other).dtype is wide else wide)
     return out if linear.aval.dtype is wide else cast(out, linear.aval.dtype)

@@ -89,8 +89,6 @@ def _spsolve_transpose(ct: Tangent, data: Operand, indices: Operand, indptr: Ope
                        **params: Any) -> Any:
     if type(data) is UndefinedPrimal:
         raise TypeError("spsolve is not linear in its matrix.")
-    if type(ct) is Zero:
-        return [None, None, None, Zero(b.aval)]
     return [None, None, None, spsolve_p.bind(*_transposed(data, indices, indptr), ct, **params)]
 
 

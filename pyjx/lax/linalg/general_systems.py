@@ -337,8 +337,6 @@ def _transpose(ct: Tangent, a: Operand, factors: Operand, order: Operand, b: Ope
     if any([type(x) is UndefinedPrimal for x in (a, factors, order)]):
         raise TypeError("The function is not linear: the solution of a system of equations is "
                         "linear in the right-hand side only.")
-    if type(ct) is Zero:
-        return [None, None, None, Zero(b.aval)]
     return [None, None, None, solve_p.bind(a, factors, order, ct, transpose=not transpose,
                                            conjugate=conjugate)]
 
@@ -452,8 +450,6 @@ def _tridiagonal_transpose(ct: Tangent, dl: Operand, d: Operand, du: Operand, b:
                            **params: Any) -> Any:
     if any([type(x) is UndefinedPrimal for x in (dl, d, du)]):
         raise TypeError("tridiagonal_solve is not linear in its matrix.")
-    if type(ct) is Zero:
-        return [None, None, None, Zero(b.aval)]
     below, above = (lax.squeeze(_shifted(as_column(x), by), (get_aval(x).ndim,))
                     for x, by in ((du, 1), (dl, -1)))
     return [None, None, None, tridiagonal_solve_p.bind(below, d, above, ct, **params)]

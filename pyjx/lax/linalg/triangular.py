@@ -90,8 +90,6 @@ def _solve_transpose(ct: Tangent, a: Operand, b: Operand, *, transpose_a: bool, 
                      ) -> Any:
     if type(a) is UndefinedPrimal:
         raise TypeError("triangular_solve is not linear in its matrix.")
-    if type(ct) is Zero:
-        return [None, Zero(b.aval)]
     return [None, triangular_solve_p.bind(a, ct, transpose_a=not transpose_a, **params)]
 
 
