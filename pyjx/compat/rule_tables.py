@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any
 
 from pyjx.core.avals import AbstractValue, get_aval
+from pyjx.core.evaluation import bind_all
 from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Primitive, all_primitives
 from pyjx.engine.batching import BatchTrace, batch_flat
@@ -67,11 +68,8 @@ def _jvp(primitive: Primitive) -> Rule | None:
         return None
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-        def run(*operands: Any) -> Any:
-            out = primitive.bind(*operands, **params)
-            return out if primitive.multiple_results else [out]
-
-        outs, out_tangents = jvp_flat(run, list(primals), list(tangents))
+        outs, out_tangents = jvp_flat(
+            lambda *xs: bind_all(primitive, xs, params), list(primals), list(tangents))
         return (outs, out_tangents) if primitive.multiple_results else (outs[0], out_tangents[0])
 
     return jvp
@@ -233,11 +231,8 @@ def _batch(primitive: Primitive) -> Rule | None:
 
 def _run_batched(primitive: Primitive, operands: Sequence[Any], dims: Sequence[Any], axis: Axis,
                  params: dict[str, Any]) -> tuple[Any, Any]:
-    def run(*examples: Any) -> Any:
-        out = primitive.bind(*examples, **params)
-        return out if primitive.multiple_results else [out]
-
-    outs, out_dims = batch_flat(run, list(operands), list(dims), axis)
+    outs, out_dims = batch_flat(
+        lambda *xs: bind_all(primitive, xs, params), list(operands), list(dims), axis)
     return (outs, out_dims) if primitive.multiple_results else (outs[0], out_dims[0])
 
 

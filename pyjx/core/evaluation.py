@@ -43,6 +43,12 @@ def _check_number(jaxpr: Jaxpr, args: Sequence[Any]) -> None:
                         "eval_jaxpr(closed.jaxpr, closed.consts, *args).")
 
 
+def bind_all(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The results of an operation, be it one or several."""
+    out = primitive.bind(*operands, **params)
+    return list(out) if primitive.multiple_results else [out]
+
+
 def bind_eqn(eqn: JaxprEqn, operands: Sequence[Any]) -> Sequence[Any]:
     """The results of an equation, under whichever interpreters are active."""
     out = eqn.primitive.bind(*operands, **eqn.params)

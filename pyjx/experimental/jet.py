@@ -22,7 +22,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
-from pyjx.core.evaluation import jaxpr_as_fun, program_of
+from pyjx.core.evaluation import bind_all, jaxpr_as_fun, program_of
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
@@ -289,8 +289,7 @@ class JetTrace(Trace):
         as well, so that what has effects is bound once."""
         rule = forward_rule(primitive)
         if not order or rule is None:
-            found = primitive.bind(*primals, **params)
-            outs = found if primitive.multiple_results else [found]
+            outs = bind_all(primitive, primals, params)
             if order and not all(map(is_discrete, outs)):
                 raise NotImplementedError(f"jet: '{primitive}' has no forward derivative.")
             return [(out, ()) for out in outs]

@@ -17,7 +17,15 @@ from pyjx.configuration import keeping_lanes
 from pyjx.core.avals import get_aval
 from pyjx.core.cure_texts import own_call
 from pyjx.core.derived import derived
-from pyjx.core.evaluation import holds_jaxprs, jaxpr_as_fun, map_jaxprs, program_of, walk, within
+from pyjx.core.evaluation import (
+    bind_all,
+    holds_jaxprs,
+    jaxpr_as_fun,
+    map_jaxprs,
+    program_of,
+    walk,
+    within,
+)
 from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from pyjx.core.passes.dce import without_effects
@@ -145,17 +153,12 @@ def _apply(eqn: JaxprEqn, operands: list[Any], so_far: Found, categories: Catego
                 f"checkify: there is a check in the function of '{eqn.primitive}', which cannot be "
                 "looked into. Make the check outside of it.")
     # What holds a program that it combines values by, such as scatter-add, is one operation.
-    outs = _bound(eqn, operands, eqn.params) if eqn.primitive is not check_p else []
+    outs = bind_all(eqn.primitive, operands, eqn.params) if eqn.primitive is not check_p else []
     for check in checks_of(eqn, categories):
         site = Site(check.category, check.message, check.payload_avals, eqn.source_info)
         failed, payload = check.run(operands, outs)
         so_far.join(Found(failed, {site: [failed, *payload]}))
     return outs
-
-
-def _bound(eqn: JaxprEqn, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    out = eqn.primitive.bind(*operands, **params)
-    return list(out) if eqn.primitive.multiple_results else [out]
 
 
 def _holding(eqn: JaxprEqn, program: ClosedJaxpr, operands: list[Any], so_far: Found,
@@ -165,12 +168,13 @@ def _holding(eqn: JaxprEqn, program: ClosedJaxpr, operands: list[Any], so_far: F
     it has effects, which are to be had once."""
     checked = _checked(program, categories)
     if not (checked.sites or _asks(eqn)):
-        return _bound(eqn, operands, eqn.params)
+        return bind_all(eqn.primitive, operands, eqn.params)
     more, results = checked.run(call(checked.program, eqn.primitive.name, *operands))
     so_far.join(more)
     if any([type(e) is not CheckEffect and not e.droppable for e in eqn.effects]):
         return results
-    return _bound(eqn, operands, map_jaxprs(eqn.params, without_effects, lambda jaxpr: jaxpr))
+    params = map_jaxprs(eqn.params, without_effects, lambda jaxpr: jaxpr)
+    return bind_all(eqn.primitive, operands, params)
 
 
 def _with_rules(name: str, checked_rule: Callable[..., FlatRule]) -> Rule:
@@ -183,7 +187,7 @@ def _with_rules(name: str, checked_rule: Callable[..., FlatRule]) -> Rule:
         params = {**eqn.params, "call_jaxpr": checked.program}
         if checked.sites:
             params[name] = checked_rule(params[name], checked.sites)
-        more, results = checked.run(_bound(eqn, operands, params))
+        more, results = checked.run(bind_all(eqn.primitive, operands, params))
         so_far.join(more)
         return results
 

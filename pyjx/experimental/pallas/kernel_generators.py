@@ -15,7 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects
-from pyjx.core.evaluation import program_of, walk
+from pyjx.core.evaluation import bind_all, program_of, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive, register
@@ -254,8 +254,7 @@ def _apply(state: Any, eqn: JaxprEqn, operands: list[Any]) -> Any:
         state[...] = drawn[:2]  # the next key
         return [lax.bitcast_convert_type(drawn[2:2 + size], np.int32).reshape(shape)]
     if _draws.isdisjoint(eqn.effects):
-        out = eqn.primitive.bind(*operands, **eqn.params)
-        return out if eqn.primitive.multiple_results else [out]
+        return bind_all(eqn.primitive, operands, eqn.params)
     if holder.held is None:
         assert program is not None, eqn.primitive
         return _drawn(program.jaxpr, program.consts, operands, state)

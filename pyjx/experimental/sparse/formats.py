@@ -16,8 +16,9 @@ from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval, length
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import of_field
-from pyjx.core.trace import Tracer, trace_to_jaxpr
+from pyjx.core.trace import Tracer
 from pyjx.core.value_texts import in_short
+from pyjx.engine.decompose import traced
 from pyjx.engine.types import Value
 from pyjx.runtime.operations import op_jit
 from pyjx.transforms.vmap import register_vmappable, vmap
@@ -327,11 +328,7 @@ def defined_by(name: str, fun: Callable[..., Any], *params: str, multiple_result
     parameters."""
 
     def shape_rule(*avals: ShapedArray, **params: Any) -> Any:
-        def flat(*args: Any) -> Any:
-            out = fun(*args, **params)
-            return out if multiple_results else [out]
-
-        outs = trace_to_jaxpr(flat, avals).out_avals
+        outs = traced(fun, avals, params, multiple_results).out_avals
         return outs if multiple_results else outs[0]
 
     # On values whose derivative is wanted at once, it is compiled as a whole.

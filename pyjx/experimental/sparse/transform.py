@@ -24,7 +24,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractValue, ShapedArray, get_aval
 from pyjx.core.derived import derived
-from pyjx.core.evaluation import program_of, walk
+from pyjx.core.evaluation import bind_all, program_of, walk
 from pyjx.core.explicit import without_dim
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive
@@ -391,8 +391,7 @@ def _apply(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]
     if not (sparse and primitive in TAKES_STRETCHED):
         operands = list(map(whole, operands))
     if not sparse:
-        out = primitive.bind(*operands, **params)
-        return list(out) if primitive.multiple_results else [out]
+        return bind_all(primitive, operands, params)
     if primitive in RULES:
         return [RULES[primitive](primitive, operands, params)]
     closed = program_of(primitive, params)
