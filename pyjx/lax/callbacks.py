@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -277,18 +278,17 @@ def _physical(primitive: Callable[[], Primitive]) -> Rule:
     return rule
 
 
-def _in_turn(primitive: Primitive, operands: Values, dims: Dims, params: Params, unrolled: bool
-             ) -> tuple[list[Any], list[int]]:
-    """The results for one example after the other, along a first axis."""
+def in_turn(run: Callable[..., Any], operands: Values, dims: Dims, unrolled: bool = False
+            ) -> tuple[list[Any], list[int]]:
+    """The results of what runs one example after the other, along a first axis."""
     mapped = [moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True) if d is not None]
 
     size = get_aval(mapped[0]).shape[0]
 
     def one(*examples: Any) -> list[Any]:
         given = iter(examples)
-        return primitive.bind(  # type: ignore[no-any-return]
-            *[x if d is None else next(given) for x, d in zip(operands, dims, strict=True)],
-            **params)
+        return list(run(*[x if d is None else next(given)
+                          for x, d in zip(operands, dims, strict=True)]))
 
     if unrolled and size:
         each = [one(*[index_in_dim(x, i, 0, False) for x in mapped]) for i in range(size)]
@@ -305,7 +305,7 @@ def batch_by_method(primitive: Primitive, trace: BatchTrace, operands: Values, d
     `result_avals`."""
     method = params["vmap_method"]
     if method in _IN_TURN:
-        return _in_turn(primitive, operands, dims, params, method != "sequential")
+        return in_turn(partial(primitive.bind, **params), operands, dims, method != "sequential")
     if method is None:
         raise NotImplementedError(
             f"vmap is only supported for the {primitive.name} primitive when vmap_method is one of "
@@ -336,7 +336,7 @@ def _pure_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) 
 def _io_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
     if params["ordered"]:
         raise ValueError("Cannot `vmap` ordered IO callback.")
-    return _in_turn(io_callback_p, operands, dims, params, False)
+    return in_turn(partial(io_callback_p.bind, **params), operands, dims)
 
 
 def _debug_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:

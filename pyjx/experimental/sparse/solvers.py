@@ -22,7 +22,7 @@ from pyjx.engine.tangents import UndefinedPrimal, Zero
 from pyjx.engine.types import Dims, Operand, Tangent, Values
 from pyjx.experimental.sparse.formats import JAXSparse
 from pyjx.experimental.sparse.matrices import rows_of, times_rows
-from pyjx.lax.callbacks import pure_callback
+from pyjx.lax.callbacks import in_turn, pure_callback
 from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.jit import jit
 
@@ -98,15 +98,8 @@ def _spsolve_batch(operands: Values, dims: Dims, **params: Any) -> tuple[Array, 
         columns = jnp.moveaxis(b, dims[3], -1)
         x = spsolve_p.bind(*operands[:3], columns.reshape(columns.shape[0], -1), **params)
         return x.reshape(columns.shape), columns.ndim - 1
-    mapped = [jnp.moveaxis(x, d, 0) for x, d in zip(operands, dims, strict=True) if d is not None]
-
-    def one(examples: list[Any]) -> Array:
-        given = iter(examples)
-        return spsolve_p.bind(  # type: ignore[no-any-return]
-            *[x if d is None else next(given) for x, d in zip(operands, dims, strict=True)],
-            **params)
-
-    return lax.map(one, mapped), 0
+    (x,), _ = in_turn(lambda *xs: [spsolve_p.bind(*xs, **params)], operands, dims)
+    return x, 0
 
 
 spsolve_p = register(Primitive("spsolve", shape_rule=_spsolve_shape, decomposition=_spsolve,
