@@ -323,16 +323,9 @@ def _mentions(value: Any) -> bool:
 
 def scope_in(closed: ClosedJaxpr) -> SymbolicScope | None:
     """The scope of the sizes in a program."""
-    for v in (*closed.jaxpr.invars, *closed.jaxpr.outvars):
-        for d in getattr(v.aval, "shape", ()):
-            if isinstance(d, DimExpr):
-                return d.scope
-    for eqn in closed.jaxpr.eqns:
-        for v in (*eqn.invars, *eqn.outvars):
-            for d in getattr(v.aval, "shape", ()):
-                if isinstance(d, DimExpr):
-                    return d.scope
-    return None
+    parts: list[Jaxpr | JaxprEqn] = [closed.jaxpr, *closed.jaxpr.eqns]
+    return next((d.scope for part in parts for v in (*part.invars, *part.outvars)
+                 for d in getattr(v.aval, "shape", ()) if isinstance(d, DimExpr)), None)
 
 
 # -- whole programs --------------------------------------------------------------------------------

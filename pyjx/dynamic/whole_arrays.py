@@ -530,23 +530,24 @@ def _triangular(p: Padding, eqn: JaxprEqn, a: Padded, b: Padded) -> Results:
     return bind_eqn(eqn, [_with_identity(p, a), p.masked(b, [axis], _zero(b.aval.dtype)).val])
 
 
+def _in_order(p: Padding, x: Padded) -> Padded:
+    """An order of rows, in which those of the padding stay where they are."""
+    last = len(x.shape) - 1
+    return x if last not in x.padded else Padded(lax.select(
+        p.inside(x, [last]), x.val, lax.broadcasted_iota(x.aval.dtype, x.room, last)), x.aval)
+
+
 @rule("solve")
 def _solve(p: Padding, eqn: JaxprEqn, a: Padded, factors: Padded, order: Padded, b: Padded
            ) -> Results:
-    last = len(order.shape) - 1
-    if last in order.padded:
-        order = Padded(lax.select(p.inside(order, [last]), order.val, lax.broadcasted_iota(
-            order.aval.dtype, order.room, last)), order.aval)
+    order = _in_order(p, order)
     b = p.masked(b, [len(b.shape) - 2], _zero(b.aval.dtype))
     return bind_eqn(eqn, [_with_identity(p, a), _with_identity(p, factors), order.val, b.val])
 
 
 @rule("lu_pivots_to_permutation")
 def _permutation(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
-    last = len(x.shape) - 1
-    if last in x.padded:
-        x = Padded(lax.select(p.inside(x, [last]), x.val, lax.broadcasted_iota(
-            x.aval.dtype, x.room, last)), x.aval)
+    x = _in_order(p, x)
     size = p.room(eqn.params["permutation_size"])
     return bind_eqn(eqn.replace(params={**eqn.params, "permutation_size": size}), [x.val])
 
