@@ -214,10 +214,11 @@ def _upper_for_large(a: Array, x: Array) -> Array:
     return 0.5 * erfc(eta * sqrt(0.5 * a)) + rest
 
 
-def _gamma_domain(a: Array, x: Array) -> tuple[Array, Array, Array, Array]:
+def _gamma_domain(a: Array, x: Array) -> tuple[Array, Array, tuple[Array, Array],
+                                               tuple[Array, Array]]:
     """Which arguments the series is for, and arguments that are harmless for it and the fraction.
 
-    Returns whether the series applies, `a`, and `x` for the series and for the fraction.
+    Returns whether the series applies, `a`, and `a` and `x` for the series and for the fraction.
     """
     inside = (x > 0) & (a > 0)
     finite = (x < np.inf) & (a < np.inf)
@@ -226,7 +227,8 @@ def _gamma_domain(a: Array, x: Array) -> tuple[Array, Array, Array, Array]:
     safe_a = select(regular, a, constant(a, 1))
     for_series = select(regular & by_series, x, constant(x, 0.01))
     for_fraction = select(regular & ~by_series, x, constant(x, 100))
-    return by_series, safe_a, for_series, for_fraction
+    return (by_series, safe_a, (select(by_series, safe_a, constant(a, 1)), for_series),
+            (select(by_series, constant(a, 0.5), safe_a), for_fraction))
 
 
 def _invalid(a: Array, x: Array) -> Array:
@@ -236,9 +238,7 @@ def _invalid(a: Array, x: Array) -> Array:
 
 def _gamma_parts(a: Array, x: Array) -> tuple[Array, Array, Array]:
     """Whether the series applies, P(a, x) by the series and Q(a, x) by the fraction."""
-    by_series, safe, x_series, x_fraction = _gamma_domain(a, x)
-    a_series = select(by_series, safe, constant(a, 1))
-    a_fraction = select(by_series, constant(a, 0.5), safe)
+    by_series, safe, (a_series, x_series), (a_fraction, x_fraction) = _gamma_domain(a, x)
     total = _gamma_series(a_series, x_series)
     h = _gamma_fraction(a_fraction, x_fraction)
     density = _gamma_density(safe, select(by_series, x_series, x_fraction))
@@ -278,9 +278,7 @@ def upper_gamma(a: Array, x: Array) -> Array:
 
 def _slope_per_density(a: Array, x: Array) -> tuple[Array, Array, Array]:
     """(dP/da) / (x^a e^-x / Gamma(a+1)), and the arguments made harmless."""
-    by_series, safe, x_series, x_fraction = _gamma_domain(a, x)
-    a_series = select(by_series, safe, constant(a, 1))
-    a_fraction = select(by_series, constant(a, 0.5), safe)
+    by_series, safe, (a_series, x_series), (a_fraction, x_fraction) = _gamma_domain(a, x)
     total, total_slope = _gamma_series_slope(a_series, x_series)
     h, h_slope = _gamma_fraction_slope(a_fraction, x_fraction)
     # d log(x^a e^-x / Gamma(a+1)) / da = log x - psi(a+1); of Q's factor, log x - psi(a).
