@@ -262,16 +262,16 @@ def make_cpu_client(num_devices: int | None = None, *, asynchronous: bool = True
             # Queued programs with collectives starve a pool of fewer threads, and XLA then aborts.
             known = int(asked) if asked is not None and asked.isdigit() else os.cpu_count() or 1
             threads = str(max(2 * num_devices, known))
-    _set_environment("NPROC", threads)
+    set_environment("NPROC", threads)
     try:
         client = _jax.get_tfrt_cpu_client(asynchronous=asynchronous, **options)
     finally:
-        _set_environment("NPROC", asked)  # it is the user's, and that of child processes
+        set_environment("NPROC", asked)  # it is the user's, and that of child processes
     _prime_arrays(client)
     return client
 
 
-def _set_environment(name: str, value: str | None) -> None:
+def set_environment(name: str, value: str | None) -> None:
     """Set a variable of the environment, or remove it with None."""
     if value is None:
         os.environ.pop(name, None)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.jaxlib_api import set_environment
 from pyjx.runtime.abstract import make_jaxpr
 from pyjx.runtime.jit import jit
 
@@ -200,10 +201,7 @@ def compile_with_env(f: Callable[..., Any], f_args: Any, f_kwargs: Any,
         return jit(f).lower(*f_args, **f_kwargs).compile(dict(compiler_flags))
     finally:
         for name, value in saved.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+            set_environment(name, value)
 
 
 _PLACE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')

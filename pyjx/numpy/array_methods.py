@@ -41,10 +41,6 @@ if TYPE_CHECKING:
 _Body = Callable[..., Any]
 
 
-def _numpy() -> Any:
-    return jnp
-
-
 # -- operators -------------------------------------------------------------------------------------
 
 
@@ -123,7 +119,7 @@ def _body(name: str, function: _Body, reflected: bool) -> _Body:
 
 
 def _matmul(x: ArrayLike, y: ArrayLike) -> Any:
-    return _numpy().matmul(x, y)
+    return jnp.matmul(x, y)
 
 
 _BINARY: dict[str, _Body] = {
@@ -339,7 +335,7 @@ def _tracer_reshape(self: Any, *args: Any, order: str = "C", out_sharding: Shard
     shape = args[0] if len(args) == 1 else args
     if order == "C" and out_sharding is None:
         return ops.reshape(self, inferred_shape(self.aval.shape, canonical_shape(shape)))
-    return _numpy().reshape(self, shape, order, out_sharding=out_sharding)
+    return jnp.reshape(self, shape, order, out_sharding=out_sharding)
 
 
 _compiled_reshape = op_jit(_tracer_reshape, static_argnums=tuple(range(1, 33)),
@@ -367,26 +363,26 @@ def _transpose(self: Any, *args: Any) -> Any:
     if not args or args == (None,):
         return _T(self)
     axes = args[0] if len(args) == 1 and not isinstance(args[0], (int, np.integer)) else args
-    return _numpy().transpose(self, axes)
+    return jnp.transpose(self, axes)
 
 
 def _flatten(self: Array, order: str = "C", *, out_sharding: ShardingLike = None) -> Any:
     """The elements as an array of rank 1."""
     if order == "C" and out_sharding is None:
         return ops.reshape(self, (self.aval.size,))
-    return _numpy().ravel(self, order, out_sharding=out_sharding)
+    return jnp.ravel(self, order, out_sharding=out_sharding)
 
 
 def _compress(self: Array, condition: ArrayLike, axis: int | None = None, *, out: None = None,
               size: int | None = None, fill_value: ArrayLike = 0) -> Any:
     """The parts along an axis where the condition holds; see `jax.numpy.compress`."""
-    return _numpy().compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
+    return jnp.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
 
 def _round(self: Array, ndigits: int | None = None) -> Any:
     if isinstance(self, Tracer):
         self._check_alive()
-    rounded = _numpy().round(self, 0 if ndigits is None else ndigits)
+    rounded = jnp.round(self, 0 if ndigits is None else ndigits)
     return _astype(rounded, int) if ndigits is None else rounded
 
 
@@ -484,17 +480,17 @@ def _copy(self: Array) -> Any:
 
 def _array_namespace(self: Array, *, api_version: str | None = None) -> Any:
     """The namespace of functions for arrays, by the Python array API standard."""
-    available = _numpy().__array_api_version__
+    available = jnp.__array_api_version__
     if api_version is not None and api_version != available:
         raise ValueError(f"api_version={api_version!r} is not available; available versions are: "
                          f"{[available]}")
-    return _numpy()
+    return jnp
 
 
 def _array_module(self: Array, types: Sequence[type]) -> Any:
     """`jax.numpy`, if it can handle all `types` (NEP 37)."""
     if all(issubclass(t, (ArrayImpl, Tracer, np.ndarray)) or t is Array for t in types):
-        return _numpy()
+        return jnp
     return NotImplemented
 
 
@@ -542,7 +538,7 @@ class _Forwarded:
         self.function = function
 
     def __get__(self, obj: Any, owner: object = None) -> Any:
-        function = getattr(_numpy(), self.function)
+        function = getattr(jnp, self.function)
         if self.cls is Tracer:
             function = guard(getattr(function, "__wrapped__", function))
         setattr(self.cls, self.name, function)
