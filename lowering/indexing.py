@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,8 +76,10 @@ def _flag(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _attribute(name: str, values: Any) -> str:
-    return f"{name} = {int_list(values)}, " if values else ""
+def _numbers(indices: ShapedArray, **axes: Sequence[int]) -> str:
+    """The attribute for how axes belong together; what names none is left out."""
+    return "".join([f"{name} = {int_list(values)}, " for name, values in axes.items() if values]
+                   ) + f"index_vector_dim = {indices.ndim - 1}"
 
 
 @rule("gather")
@@ -87,12 +90,10 @@ def _gather(b: Block, eqn: JaxprEqn, x: str, indices: str) -> str:
         return b.constant(0, out)
     offset_dims, collapsed, index_map, batching, indices_batching = params["dimension_numbers"]
     indices, indices_aval = _wide_indices(b, indices, indices_aval)
-    numbers = (
-        _attribute("offset_dims", offset_dims) + _attribute("collapsed_slice_dims", collapsed)
-        + _attribute("operand_batching_dims", batching)
-        + _attribute("start_indices_batching_dims", indices_batching)
-        + _attribute("start_index_map", index_map)
-        + f"index_vector_dim = {indices_aval.ndim - 1}")
+    numbers = _numbers(
+        indices_aval, offset_dims=offset_dims, collapsed_slice_dims=collapsed,
+        operand_batching_dims=batching, start_indices_batching_dims=indices_batching,
+        start_index_map=index_map)
     result = b.line(
         f'"stablehlo.gather"({x}, {indices}) <{{dimension_numbers = '
         f"#stablehlo.gather<{numbers}>, "
@@ -127,13 +128,10 @@ def _scatter(b: Block, eqn: JaxprEqn, x: str, indices: str, updates: str) -> str
         sizes = iter([updates_aval.shape[a] for a in window_dims])
         window = [1 if i in inserted or i in batching else next(sizes) for i in range(aval.ndim)]
         indices = _clipped(b, indices, indices_aval, [aval.shape[a] - window[a] for a in index_map])
-    numbers = (
-        _attribute("update_window_dims", window_dims)
-        + _attribute("inserted_window_dims", inserted)
-        + _attribute("input_batching_dims", batching)
-        + _attribute("scatter_indices_batching_dims", indices_batching)
-        + _attribute("scatter_dims_to_operand_dims", index_map)
-        + f"index_vector_dim = {indices_aval.ndim - 1}")
+    numbers = _numbers(
+        indices_aval, update_window_dims=window_dims, inserted_window_dims=inserted,
+        input_batching_dims=batching, scatter_indices_batching_dims=indices_batching,
+        scatter_dims_to_operand_dims=index_map)
     head = (
         f'"stablehlo.scatter"({x}, {indices}, {updates}) <{{'
         f"indices_are_sorted = {_flag(params['indices_are_sorted'])}, "

@@ -253,25 +253,16 @@ def _gather_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Val
     return out, gather_p.bind(g, primals[1], **params)
 
 
-def _gather_transpose(ct: Value, x: Operand, indices: Operand, *,
-                      dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes,
-                      unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
-                      fill_value: ArrayLike) -> Sequence[Any]:
+def _gather_transpose(ct: Value, x: Operand, indices: Operand, **params: Any) -> Sequence[Any]:
     zeros = full_aval(cotangent_aval(x.aval).update(dtype=get_aval(ct).dtype, weak_type=False), 0)
-    return _gather_accumulate(
-        (zeros, None), ct, x, indices, dimension_numbers=dimension_numbers,
-        slice_sizes=slice_sizes, unique_indices=unique_indices,
-        indices_are_sorted=indices_are_sorted, mode=mode, fill_value=fill_value)
+    return _gather_accumulate((zeros, None), ct, x, indices, **params)
 
 
 def _gather_accumulate(totals: Sequence[Any], ct: Value, x: Operand, indices: Operand, *,
                        dimension_numbers: GatherDimensionNumbers, slice_sizes: Axes,
-                       unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode,
-                       fill_value: ArrayLike) -> Sequence[Any]:
-    return scatter_add(
-        totals[0], indices, ct, ScatterDimensionNumbers(*dimension_numbers),
-        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode,
-    ), None
+                       fill_value: ArrayLike, **promises: Any) -> Sequence[Any]:
+    numbers = ScatterDimensionNumbers(*dimension_numbers)
+    return scatter_add(totals[0], indices, ct, numbers, **promises), None
 
 
 def _gather_batch(operands: Values, dims: Dims, *, dimension_numbers: GatherDimensionNumbers,
@@ -657,13 +648,20 @@ def call_scatter(primitive: Primitive, combine: Callable[..., Any] | None, opera
     operand = _operand(name, operand)
     return primitive.bind(
         operand, _operand(name, indices, 1), _operand(name, updates, 2),
-        dimension_numbers=with_tuples(name, ScatterDimensionNumbers, dimension_numbers),
-        indices_are_sorted=as_bool(name, "indices_are_sorted", indices_are_sorted),
-        unique_indices=as_bool(name, "unique_indices", unique_indices),
-        mode=as_mode(name, mode),
+        **scatter_params(name, dimension_numbers, indices_are_sorted, unique_indices, mode),
         update_jaxpr=None if combine is None else _combiner(combine, get_aval(operand).dtype),
         update_consts=(),
     )
+
+
+def scatter_params(name: str, dimension_numbers: ScatterDimensionNumbers, indices_are_sorted: bool,
+                   unique_indices: bool, mode: Any) -> Params:
+    """Where the updates go that the function `name` is given."""
+    return {
+        "dimension_numbers": with_tuples(name, ScatterDimensionNumbers, dimension_numbers),
+        "indices_are_sorted": as_bool(name, "indices_are_sorted", indices_are_sorted),
+        "unique_indices": as_bool(name, "unique_indices", unique_indices),
+        "mode": as_mode(name, mode)}
 
 
 def scatter_add(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,

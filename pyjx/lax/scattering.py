@@ -18,7 +18,7 @@ from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
 from pyjx.core.contents import deduplicated
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import sharding_of_sums
-from pyjx.core.integers import as_bool, as_sizes
+from pyjx.core.integers import as_sizes
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import scalar_constant
@@ -38,15 +38,14 @@ from pyjx.lax.elementwise import add, div, mul
 from pyjx.lax.indexing import (
     GatherScatterMode,
     ScatterDimensionNumbers,
-    as_mode,
     aval_of,
     call_scatter,
     gathered,
     positions,
     scatter_add,
     scatter_as,
+    scatter_params,
     scatter_primitive,
-    with_tuples,
 )
 from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.mapping import associative_scan
@@ -284,12 +283,9 @@ def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable
         manual_axis_type=aval.place.mat), 0)
     return scatter_p.bind(
         operand, _operand("scatter_apply", scatter_indices, 1), unused,
-        dimension_numbers=with_tuples("scatter_apply", ScatterDimensionNumbers, dimension_numbers),
-        indices_are_sorted=as_bool("scatter_apply", "indices_are_sorted", indices_are_sorted),
-        unique_indices=as_bool("scatter_apply", "unique_indices", unique_indices),
-        mode=as_mode("scatter_apply", mode), update_jaxpr=closed.jaxpr,
-        update_consts=tuple(closed.consts),
-    )
+        **scatter_params("scatter_apply", dimension_numbers, indices_are_sorted, unique_indices,
+                         mode),
+        update_jaxpr=closed.jaxpr, update_consts=tuple(closed.consts))
 
 
 def _traced(func: Callable[[Any], Any], scalar: ShapedArray) -> ClosedJaxpr:
