@@ -200,20 +200,17 @@ def _elements(x: Value, init: Value, **params: Any) -> list[Any]:
 
 # -- reduce_window_sum, reduce_window_max, reduce_window_min ---------------------------------------
 
-reduce_window_sum_p = register(Primitive(
-    "reduce_window_sum", compiled=AS_PROGRAMS, arithmetic=reduction,
-    shape_rule=_windows_shape("reduce_window_sum"),
-    linear=TOGETHER, sharding_rule=_windows_sharding))
-reduce_window_max_p = register(Primitive(
-    "reduce_window_max", keeps_nans=True, compiled=AS_PROGRAMS, arithmetic=reduction,
-    shape_rule=_windows_shape("reduce_window_max"),
-    sharding_rule=_windows_sharding))
-reduce_window_min_p = register(Primitive(
-    "reduce_window_min", keeps_nans=True, compiled=AS_PROGRAMS, arithmetic=reduction,
-    shape_rule=_windows_shape("reduce_window_min"),
-    sharding_rule=_windows_sharding))
-for _p in (reduce_window_sum_p, reduce_window_max_p, reduce_window_min_p):
-    _p.define(batch=_windows_batch(_p))
+def _reducing(name: str, **known: Any) -> Primitive:
+    primitive = register(Primitive(
+        name, compiled=AS_PROGRAMS, arithmetic=reduction, shape_rule=_windows_shape(name),
+        sharding_rule=_windows_sharding, **known))
+    primitive.define(batch=_windows_batch(primitive))
+    return primitive
+
+
+reduce_window_sum_p = _reducing("reduce_window_sum", linear=TOGETHER)
+reduce_window_max_p = _reducing("reduce_window_max", keeps_nans=True)
+reduce_window_min_p = _reducing("reduce_window_min", keeps_nans=True)
 
 
 def _window_sum_transpose(ct: Value, x: Operand, *, window_dimensions: Ints, window_strides: Ints,
