@@ -295,9 +295,11 @@ class _Compressed(Buffered):
         return (jnp.ones(length, dtype), jnp.arange(length, dtype=index_dtype) + max(0, k),
                 jnp.array(starts, index_dtype))
 
-    def _check_axes(self, axes: Any) -> None:
+    def transpose(self, axes: Sequence[int] | None = None) -> CSR | CSC:
+        """The matrix with rows for columns."""
         if axes is not None:
             raise NotImplementedError("axes argument to transpose()")
+        return (CSC if isinstance(self, CSR) else CSR)(self._bufs, shape=self.shape[::-1])
 
 
 @register_pytree_node_class
@@ -332,11 +334,6 @@ class CSR(_Compressed):
 
     def todense(self) -> Array:
         return csr_todense(self)
-
-    def transpose(self, axes: Sequence[int] | None = None) -> CSC:
-        """The matrix with rows for columns."""
-        self._check_axes(axes)
-        return CSC(self._bufs, shape=self.shape[::-1])
 
     def __matmul__(self, other: Any) -> Array:
         return product(self, other, csr_matvec, csr_matmat)
@@ -374,11 +371,6 @@ class CSC(_Compressed):
 
     def todense(self) -> Array:
         return csr_todense(self.T).T
-
-    def transpose(self, axes: Sequence[int] | None = None) -> CSR:
-        """The matrix with rows for columns."""
-        self._check_axes(axes)
-        return CSR(self._bufs, shape=self.shape[::-1])
 
     def __matmul__(self, other: Any) -> Array:
         def of_transpose(room: Any) -> Any:
