@@ -67,20 +67,17 @@ def _solve_shape(a: ShapedArray, b: ShapedArray, *, left_side: bool, lower: bool
     return ShapedArray(b.shape, b.dtype)
 
 
-def _solve_jvp(primals: Values, tangents: Tangents, *, left_side: bool, lower: bool,
-               transpose_a: bool, conjugate_a: bool, unit_diagonal: bool) -> tuple[Value, Tangent]:
+def _solve_jvp(primals: Values, tangents: Tangents, **params: bool) -> tuple[Value, Tangent]:
     # op(a) x = b gives op(a) dx = db - op(da) x, where da counts in its triangle only
     (a, b), (da, db) = primals, tangents
-    params = {"left_side": left_side, "lower": lower, "transpose_a": transpose_a,
-              "conjugate_a": conjugate_a, "unit_diagonal": unit_diagonal}
     x = triangular_solve_p.bind(a, b, **params)
     right = db
     if type(da) is not Zero:
-        offset = 1 if unit_diagonal else 0
-        da = lower_triangle(da, -offset) if lower else upper_triangle(da, offset)
-        da = transposed(da) if transpose_a else da
-        da = lax.neg(conjugate(da) if conjugate_a else da)
-        right = add_tangents(db, product(da, x) if left_side else product(x, da))
+        offset = 1 if params["unit_diagonal"] else 0
+        da = lower_triangle(da, -offset) if params["lower"] else upper_triangle(da, offset)
+        da = transposed(da) if params["transpose_a"] else da
+        da = lax.neg(conjugate(da) if params["conjugate_a"] else da)
+        right = add_tangents(db, product(da, x) if params["left_side"] else product(x, da))
     if type(right) is Zero:
         return x, Zero.of_primal(x)
     return x, triangular_solve_p.bind(a, right, **params)
