@@ -27,7 +27,7 @@ from pyjx.engine.axes import transpose
 from pyjx.guards import guard, guard_methods
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
 from pyjx.numpy import monoids as monoids  # gives universal functions their reductions
-from pyjx.numpy.manipulation import inferred_shape, of_new_shape
+from pyjx.numpy.manipulation import inferred_shape, of_new_shape, with_last_two_exchanged
 from pyjx.numpy.operands import as_bool
 from pyjx.numpy.patterns import FULL, INTEGER
 from pyjx.numpy.promotion import convert, takes_part
@@ -280,11 +280,7 @@ def _T(self: Any) -> Any:
 
 def _mT(self: Array) -> Any:
     """The array with its last two axes swapped."""
-    rank = self.aval.ndim
-    if rank < 2:
-        raise ValueError("x must be at least two-dimensional for matrix_transpose; got "
-                         f"ndim={rank}")
-    return transpose(self, (*range(rank - 2), rank - 1, rank - 2))
+    return with_last_two_exchanged(self)
 
 
 def _check_numbers(self: Array, name: str) -> None:

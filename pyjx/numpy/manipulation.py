@@ -256,7 +256,15 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     >>> jax.numpy.matrix_transpose(jax.numpy.ones((2, 3, 4))).shape
     (2, 4, 3)
     """
-    (x,) = operands("matrix_transpose", x)
+    return with_last_two_exchanged(*operands("matrix_transpose", x))
+
+
+def with_last_two_exchanged(x: ArrayLike) -> Any:
+    """The transposes of matrices.
+
+    Raises:
+      ValueError: there are none.
+    """
     ndim = get_aval(x).ndim
     if ndim < 2:
         raise ValueError("x must be at least two-dimensional for matrix_transpose; got "
