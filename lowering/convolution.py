@@ -9,7 +9,9 @@ import numpy as np
 
 from lowering.builder import Block
 from lowering.contractions import precision_config
+from lowering.elementwise import part_aval, parts
 from lowering.rules import rule
+from lowering.shapes import reshape
 from lowering.shardings import whole_along
 from lowering.types import int_list, tensor_type
 from pyjx.core import dtypes
@@ -67,8 +69,7 @@ def _with_space(b: Block, p: dict[str, Any], lhs: str, rhs: str, x: ShapedArray,
                 out: ShapedArray) -> str:
     """With one spatial axis, of size 1: without any, XLA 0.7 ignores the groups."""
     wide_x, wide_y, wide_out = [a.update(shape=(*a.shape, 1)) for a in (x, y, out)]
-    lhs, rhs = [b.line(f"stablehlo.reshape {name} : ({tensor_type(a)}) -> {tensor_type(wide)}")
-                for name, a, wide in ((lhs, x, wide_x), (rhs, y, wide_y))]
+    lhs, rhs = reshape(b, lhs, x, wide_x.shape), reshape(b, rhs, y, wide_y.shape)
     numbers = p["dimension_numbers"]
     spatial = {
         **p, "window_strides": (1,), "padding": ((0, 0),), "lhs_dilation": (1,),
@@ -76,7 +77,7 @@ def _with_space(b: Block, p: dict[str, Any], lhs: str, rhs: str, x: ShapedArray,
         "dimension_numbers": type(numbers)(*[(*spec, 2) for spec in numbers]),
     }
     result = _real(b, spatial, lhs, rhs, wide_x, wide_y, wide_out)
-    return b.line(f"stablehlo.reshape {result} : ({tensor_type(wide_out)}) -> {tensor_type(out)}")
+    return reshape(b, result, wide_out, out.shape)
 
 
 def _complex(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
@@ -85,14 +86,8 @@ def _complex(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
     x, y = eqn.invars[0].aval, eqn.invars[1].aval
     out = eqn.outvars[0].aval
 
-    def parts(name: str, aval: ShapedArray) -> tuple[str, str, ShapedArray]:
-        real = aval.update(dtype=np.float32 if aval.dtype == np.complex64 else np.float64)
-        signature = f"({tensor_type(aval)}) -> {tensor_type(real)}"
-        return (b.line(f"stablehlo.real {name} : {signature}"),
-                b.line(f"stablehlo.imag {name} : {signature}"), real)
-
-    x_re, x_im, x_real = parts(lhs, x)
-    y_re, y_im, y_real = parts(rhs, y)
+    x_real, y_real = part_aval(x), part_aval(y)
+    (x_re, x_im), (y_re, y_im) = parts(b, lhs, x), parts(b, rhs, y)
     out_real = out.update(dtype=np.float32 if out.dtype == np.complex64 else np.float64)
 
     def conv(p: str, q: str) -> str:

@@ -120,11 +120,11 @@ def _on_cuts(name: str, emit_value: rules.Emit) -> rules.Emit:
         out, value = out_aval(eqn), emit_value(b, eqn, x)
         if not is_complex(out):
             return value
-        own, parts = _part_aval(out), list(_parts(b, value, out))
-        sign = _parts(b, x, out)[part]
+        own, both = part_aval(out), list(parts(b, value, out))
+        sign = parts(b, x, out)[part]
         sign = b.unary("stablehlo.negate", sign, own) if opposite else sign
-        parts[part] = _with_sign(b, parts[part], sign, own)
-        return b.binary("stablehlo.complex", parts[0], parts[1], out)
+        both[part] = _with_sign(b, both[part], sign, own)
+        return b.binary("stablehlo.complex", both[0], both[1], out)
 
     return emit
 
@@ -134,9 +134,9 @@ def _sinh(b: Block, eqn: JaxprEqn, x: str) -> str:
     if not is_complex(out):
         return value
     # sinh(x) cos(y) where exponentials of x would cancel
-    own = _part_aval(out)
+    own = part_aval(out)
     t = tensor_type(own)
-    (real, imag), (whole, rest) = _parts(b, x, out), _parts(b, value, out)
+    (real, imag), (whole, rest) = parts(b, x, out), parts(b, value, out)
     small = b.compare("LT", b.unary("stablehlo.abs", real, own), b.constant(1, own), own, "FLOAT")
     near = b.binary("stablehlo.multiply", b.line(f"chlo.sinh {real} : {t} -> {t}"),
                     b.unary("stablehlo.cosine", imag, own), own)
@@ -188,27 +188,33 @@ def _pow(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
 
 @rule("max", "min", widens=True)
 def _extremum(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
-    out = out_aval(eqn)
-    is_max = eqn.primitive.name == "max"
-    if not is_complex(out):
-        return b.binary("stablehlo.maximum" if is_max else "stablehlo.minimum", x, y, out)
-    # In the order of the real parts, and of the imaginary parts where these are equal.
-    direction = "GT" if is_max else "LT"
-    part = _part_aval(out)
-    (x_re, x_im), (y_re, y_im) = _parts(b, x, out), _parts(b, y, out)
+    op = "stablehlo.maximum" if eqn.primitive.name == "max" else "stablehlo.minimum"
+    return combined(b, op, x, y, out_aval(eqn))
+
+
+def combined(b: Block, op: str, x: str, y: str, aval: ShapedArray) -> str:
+    """A binary operation of StableHLO; the greater or the lesser of two complex numbers is that
+    by the real parts or, where these are equal, by the imaginary ones."""
+    if op[10:] not in ("maximum", "minimum") or not is_complex(aval):
+        return b.binary(op, x, y, aval)
+    direction = "GT" if op.endswith("maximum") else "LT"
+    part = part_aval(aval)
+    (x_re, x_im), (y_re, y_im) = parts(b, x, aval), parts(b, y, aval)
     same = b.compare("EQ", x_re, y_re, part, "FLOAT")
     by_re = b.compare(direction, x_re, y_re, part, "FLOAT")
     by_im = b.compare(direction, x_im, y_im, part, "FLOAT")
-    takes_x = b.select(same, by_im, by_re, out.update(dtype=np.dtype(bool)))
-    return b.select(takes_x, x, y, out)
+    takes_x = b.select(same, by_im, by_re, aval.update(dtype=np.dtype(bool)))
+    return b.select(takes_x, x, y, aval)
 
 
-def _part_aval(aval: ShapedArray) -> ShapedArray:
+def part_aval(aval: ShapedArray) -> ShapedArray:
+    """The type of the parts of complex numbers."""
     return aval.update(dtype=np.dtype("float32" if aval.dtype == np.complex64 else "float64"))
 
 
-def _parts(b: Block, z: str, aval: ShapedArray) -> tuple[str, str]:
-    types = f"({tensor_type(aval)}) -> {tensor_type(_part_aval(aval))}"
+def parts(b: Block, z: str, aval: ShapedArray) -> tuple[str, str]:
+    """The real and the imaginary part of complex numbers."""
+    types = f"({tensor_type(aval)}) -> {tensor_type(part_aval(aval))}"
     return b.line(f"stablehlo.real {z} : {types}"), b.line(f"stablehlo.imag {z} : {types}")
 
 
@@ -221,7 +227,7 @@ def _abs(b: Block, eqn: JaxprEqn, x: str) -> str:
     # |z| is infinite where a part is, even if the other one is nan; stablehlo.abs divides them.
     part = out_aval(eqn)
     infinity = b.constant(np.inf, part)
-    for p in _parts(b, x, aval):
+    for p in parts(b, x, aval):
         p = b.unary("stablehlo.abs", p, part)
         size = b.select(b.compare("EQ", p, infinity, part, "FLOAT"), infinity, size, part)
     return size
@@ -237,9 +243,9 @@ def _sin_or_cos(b: Block, eqn: JaxprEqn, z: str) -> str:
         return b.line(f"stablehlo.{op} {z}{attribute} : {tensor_type(out)}")
     # sin(x + iy) = sin x cosh y + i cos x sinh y and cos(x + iy) = cos x cosh y - i sin x sinh y,
     # with sinh exact near 0, and without 0 * inf on the axes.
-    part = _part_aval(out)
+    part = part_aval(out)
     t = tensor_type(part)
-    x, y = _parts(b, z, out)
+    x, y = parts(b, z, out)
     zero = b.constant(0, part)
     sine = b.line(f"stablehlo.sine {x}{attribute} : {t}")
     cosine = b.line(f"stablehlo.cosine {x}{attribute} : {t}")
@@ -277,8 +283,8 @@ def _conj(b: Block, eqn: JaxprEqn, x: str) -> str:
     (aval,) = in_avals(eqn)
     out = out_aval(eqn)
     if is_complex(aval):
-        re, im = _parts(b, x, aval)
-        im = b.unary("stablehlo.negate", im, _part_aval(aval))
+        re, im = parts(b, x, aval)
+        im = b.unary("stablehlo.negate", im, part_aval(aval))
     else:
         re, im = x, b.constant(0, aval)
     return b.binary("stablehlo.complex", re, im, out)
@@ -340,7 +346,7 @@ def _convert(b: Block, eqn: JaxprEqn, x: str) -> str:
     if is_complex(aval) and not is_complex(out):
         if out.dtype == np.bool_:
             return b.compare("NE", x, b.constant(0, aval), aval, "FLOAT")
-        x, aval = _parts(b, x, aval)[0], _part_aval(aval)
+        x, aval = parts(b, x, aval)[0], part_aval(aval)
     if out.dtype == np.bool_:
         return b.compare("NE", x, b.constant(0, aval), aval, comparison_kind(aval))
     return b.convert(x, aval, out)

@@ -9,6 +9,7 @@ import numpy as np
 from lowering.builder import Block, in_avals, out_aval
 from lowering.module import write_in_place
 from lowering.rules import rule
+from lowering.shapes import reshape
 from lowering.types import tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
@@ -103,12 +104,12 @@ class _Body:
         part = self.b.line(
             f"stablehlo.dynamic_slice {x}, {self._starts(place, aval)}, sizes = [{sizes}] : "
             f"({tensor_type(aval)}{', tensor<i32>' * aval.ndim}) -> {tensor_type(row)}")
-        return self._reshaped(part, row, aval.update(shape=aval.shape[1:]))
+        return reshape(self.b, part, row, aval.shape[1:])
 
     def _stored(self, stack: str, y: str, aval: ShapedArray, place: str) -> str:
         row = aval.update(shape=(1, *aval.shape))
         stacked = aval.update(shape=(self.params["length"], *aval.shape))
-        part = self._reshaped(y, aval, row)
+        part = reshape(self.b, y, aval, row.shape)
         return self.b.line(
             f"stablehlo.dynamic_update_slice {stack}, {part}, {self._starts(place, stacked)} : "
             f"({tensor_type(stacked)}, {tensor_type(row)}{', tensor<i32>' * stacked.ndim}) -> "
@@ -117,10 +118,6 @@ class _Body:
     def _starts(self, place: str, aval: ShapedArray) -> str:
         zero = self.b.constant(0, _INDEX)
         return ", ".join([place, *[zero] * (aval.ndim - 1)])
-
-    def _reshaped(self, x: str, before: ShapedArray, after: ShapedArray) -> str:
-        return self.b.line(
-            f"stablehlo.reshape {x} : ({tensor_type(before)}) -> {tensor_type(after)}")
 
 
 def _region(b: Block, closed: ClosedJaxpr, operands: Sequence[str], eqn: JaxprEqn, part: str

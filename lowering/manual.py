@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, in_avals, out_aval
+from lowering.elementwise import combined
 from lowering.module import call_closed, write_in_place
-from lowering.reductions import combined
+from lowering.reductions import IDENTITIES
 from lowering.rules import rule
-from lowering.shardings import axes_text, manual_sharding_text, sharding_text
+from lowering.shapes import reshape, transpose
+from lowering.shardings import axes_text, sharding_text, spec_text
 from lowering.types import tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
@@ -58,13 +60,9 @@ def _taking_part(groups: Any) -> str:
     return f"{_CHANNEL}, {_numbers('replica_groups', groups)}"
 
 
-_REDUCERS = {"reduce_sum": "stablehlo.add", "reduce_max": "stablehlo.maximum",
-             "reduce_min": "stablehlo.minimum"}
-
-
 def _reducing(b: Block, head: str, reducer: str, x: ShapedArray, out: ShapedArray) -> str:
     """An operation with a region that reduces two elements to one."""
-    op, scalar = _REDUCERS[reducer], ShapedArray((), x.dtype)
+    op, scalar = IDENTITIES[reducer][0], ShapedArray((), x.dtype)
     return b.with_region(head, [scalar, scalar],
                          lambda left, right: ([combined(b, op, left, right, scalar)], [scalar]),
                          f": ({tensor_type(x)}) -> {tensor_type(out)}", 1)[0]
@@ -117,22 +115,12 @@ def _ppermute(b: Block, eqn: JaxprEqn, x: str) -> str:
                   f"{tensor_type(aval)}")
 
 
-def _reshape(b: Block, x: str, aval: ShapedArray, shape: Sequence[int]) -> tuple[str, ShapedArray]:
-    out = ShapedArray(tuple(shape), aval.dtype)
-    if out.shape == aval.shape:
-        return x, out
-    return b.line(f"stablehlo.reshape {x} : ({tensor_type(aval)}) -> {tensor_type(out)}"), out
-
-
 def _moveaxis(b: Block, x: str, aval: ShapedArray, source: int, target: int
               ) -> tuple[str, ShapedArray]:
     order = [i for i in range(aval.ndim) if i != source]
     order.insert(target, source)
     out = ShapedArray(tuple([aval.shape[i] for i in order]), aval.dtype)
-    if source == target:
-        return x, out
-    return b.line(f"stablehlo.transpose {x}, dims = [{', '.join(map(str, order))}] : "
-                  f"({tensor_type(aval)}) -> {tensor_type(out)}"), out
+    return x if source == target else transpose(b, x, aval, order), out
 
 
 @rule("all_gather")
@@ -141,7 +129,8 @@ def _all_gather(b: Block, eqn: JaxprEqn, x: str) -> str:
     at = params["all_gather_dimension"]
     groups = _groups(b, params["axis_name"], params["axis_index_groups"])
     if not params["tiled"]:
-        x, aval = _reshape(b, x, aval, (*aval.shape[:at], 1, *aval.shape[at:]))
+        wide = ShapedArray((*aval.shape[:at], 1, *aval.shape[at:]), aval.dtype)
+        x, aval = reshape(b, x, aval, wide.shape), wide
     if groups.shape[1] == 1:
         return x
     return b.line(
@@ -161,7 +150,7 @@ def _reduce_scatter(b: Block, eqn: JaxprEqn, x: str) -> str:
         head = (f'"stablehlo.reduce_scatter"({x}) <{{{_taking_part(groups)}, scatter_dimension = '
                 f"{at} : i64, use_global_device_ids}}>")
         x = _reducing(b, head, "reduce_sum", aval, part)
-    return _reshape(b, x, part, out.shape)[0]
+    return reshape(b, x, part, out.shape)
 
 
 @rule("all_to_all")
@@ -207,7 +196,7 @@ def position_along(b: Block, mesh: Any, name: Any, out: ShapedArray) -> str:
     manual."""
     others = free_axes(b)
     if others:
-        sharding = manual_sharding_text(b.module.meshes, mesh, PartitionSpec(), 0, False)
+        sharding = spec_text(b.module.meshes, mesh, PartitionSpec(), 0)
         return _on_each(b, mesh, others, [], [], [out], [[], [sharding]],
                         lambda _: [position_along(b, mesh, name, out)])[0]
     i = mesh.axis_names.index(name)
@@ -232,7 +221,7 @@ def on_first_along(b: Block, names: frozenset[Any], operands: Sequence[str], ava
     through, with the whole values."""
     assert b.module.manual is not None
     mesh = b.module.manual[0]
-    shardings = [manual_sharding_text(b.module.meshes, mesh, PartitionSpec(), a.ndim, False)
+    shardings = [spec_text(b.module.meshes, mesh, PartitionSpec(), a.ndim)
                  for a in avals]
     index = ShapedArray((), np.dtype(np.int32))
 
@@ -288,11 +277,12 @@ def _shard_map(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
                 raise NotImplementedError(
                     f"shard_map over {mesh} is lowered for one device. Lower it for the mesh.")
             return write_in_place(b, closed, operands, eqn)
-        free = bool(free_axes(b))
+        free = bool(free_axes(b))  # along which Shardy may cut what goes in and out
         outs = [v.aval for v in eqn.outvars]
         shardings = [
-            [manual_sharding_text(b.module.meshes, mesh, spec, getattr(aval, "ndim", 0), free)
-             for spec, aval in zip(params[key], avals, strict=True)]  # a token has no rank
+            [spec_text(b.module.meshes, mesh, spec, ndim, range(ndim) if free else ())
+             for spec, aval in zip(params[key], avals, strict=True)
+             for ndim in (getattr(aval, "ndim", 0),)]  # a token has no rank
             for key, avals in (("in_specs", in_avals(eqn)), ("out_specs", outs))]
         given = _still_open(b, operands, params["in_specs"], in_avals(eqn), mesh)
         return _on_each(
@@ -331,7 +321,7 @@ def _still_open(b: Block, operands: Sequence[str], specs: Sequence[Any], avals: 
     """The operands, with a constraint where arguments of the program come with open sums, which
     go on inside: Shardy wants an operation between them that says so."""
     return [b.line(f"sdy.sharding_constraint {x} "
-                   f"{manual_sharding_text(b.module.meshes, mesh, spec, a.ndim, False)} : "
+                   f"{spec_text(b.module.meshes, mesh, spec, a.ndim)} : "
                    f"{tensor_type(a)}")
             if spec.unreduced and b.is_argument(x) else x
             for x, spec, a in zip(operands, specs, avals, strict=True)]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, out_aval
+from lowering.elementwise import combined
 from lowering.module import write_in_place
 from lowering.rules import rule
 from lowering.shapes import pad, reshape, slice_
@@ -42,7 +43,7 @@ def reduce_to(b: Block, op: str, x: str, aval: ShapedArray, init: Any, axes: Seq
         f"{tensor_type(ShapedArray(shape, aval.dtype))}")
 
 
-_IDENTITIES: dict[str, tuple[str, Any]] = {
+IDENTITIES: dict[str, tuple[str, Any]] = {
     "reduce_sum": ("stablehlo.add", lambda dtype: 0),
     "reduce_prod": ("stablehlo.multiply", lambda dtype: 1),
     "reduce_max": ("stablehlo.maximum", least),
@@ -56,7 +57,7 @@ _IDENTITIES: dict[str, tuple[str, Any]] = {
 @rule("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or",
       "reduce_xor")
 def _reduction(b: Block, eqn: JaxprEqn, x: str) -> str:
-    op, identity = _IDENTITIES[eqn.primitive.name]
+    op, identity = IDENTITIES[eqn.primitive.name]
     aval = eqn.invars[0].aval
     axes = eqn.params["axes"]
     if not axes:
@@ -77,23 +78,6 @@ def _accumulated(b: Block, op: str, aval: ShapedArray, axes: Sequence[int]) -> S
         return aval
     count = math.prod([n for i in axes if type(n := aval.shape[i]) is int])
     return aval if count < _FEW else aval.update(dtype=ACCUMULATED.get(aval.dtype, aval.dtype))
-
-
-def combined(b: Block, op: str, x: str, y: str, aval: ShapedArray) -> str:
-    """A binary operation of StableHLO; the greater or the lesser of two complex numbers is that
-    with such a real part, of one such part that with such an imaginary one."""
-    if op[10:] not in ("maximum", "minimum") or aval.dtype.kind != "c":
-        return b.binary(op, x, y, aval)
-    part = ShapedArray(aval.shape, np.float32 if aval.dtype == np.complex64 else np.float64)
-    types = f"({tensor_type(aval)}) -> {tensor_type(part)}"
-    x_re, y_re = (b.line(f"stablehlo.real {v} : {types}") for v in (x, y))
-    x_im, y_im = (b.line(f"stablehlo.imag {v} : {types}") for v in (x, y))
-    direction = "GT" if op.endswith("maximum") else "LT"
-    by_real = b.compare(direction, x_re, y_re, part, "FLOAT")
-    by_imag = b.compare(direction, x_im, y_im, part, "FLOAT")
-    tie = b.compare("EQ", x_re, y_re, part, "FLOAT")
-    flag = ShapedArray(aval.shape, np.bool_)
-    return b.select(b.select(tie, by_imag, by_real, flag), x, y, aval)
 
 
 def _complex_extremum(b: Block, op: str, x: str, aval: ShapedArray, axes: Sequence[int]) -> str:
@@ -199,17 +183,11 @@ def _elements(b: Block, x: str, aval: ShapedArray, fill: Any, params: dict[str, 
         for start in _starts(params)]
 
 
-def _identity(name: str, dtype: Any) -> tuple[str, Any]:
-    if name.endswith("sum"):
-        return "stablehlo.add", 0
-    return ("stablehlo.maximum", least(dtype)) if name.endswith("max") else \
-        ("stablehlo.minimum", greatest(dtype))
-
-
 @rule("reduce_window_sum", "reduce_window_max", "reduce_window_min")
 def _reduce_window_monoid(b: Block, eqn: JaxprEqn, x: str) -> str:
     aval, out, params = eqn.invars[0].aval, out_aval(eqn), eqn.params
-    op, init = _identity(eqn.primitive.name, aval.dtype)
+    op, identity = IDENTITIES[eqn.primitive.name.replace("_window", "")]
+    init = identity(aval.dtype)
     if b.module.platform == "cpu" and op == "stablehlo.add" and aval.dtype == dtypes.bfloat16:
         x = b.convert(x, aval, aval.update(dtype=np.float32))  # each addition would be rounded
         aval, out = (a.update(dtype=np.float32) for a in (aval, out))

@@ -128,16 +128,17 @@ class Meshes:
 def sharding_text(meshes: Meshes, sharding: Any, ndim: int, free: Any = ()) -> str:
     """Shardy's spelling of a sharding of values of this rank, such as `<@mesh, [{"x"}, {}]>`; the
     dimensions `free` may be cut along more axes."""
-    spec = sharding.spec
+    return spec_text(meshes, sharding.mesh, sharding.spec, ndim, free)
+
+
+def spec_text(meshes: Meshes, mesh: Mesh | AbstractMesh, spec: Any, ndim: int, free: Any = ()
+              ) -> str:
+    """`sharding_text` of a spec along a mesh."""
     entries = [*spec, *[None] * (ndim - len(spec))]
     dims = ", ".join([_opened(_dimension(e)) if i in free else _dimension(e)
                       for i, e in enumerate(entries)])
-    mesh = sharding.mesh
-    return f"<@{meshes.name(mesh)}, [{dims}]{_open_sums(mesh, spec)}>"
-
-
-def _open_sums(mesh: Mesh | AbstractMesh, spec: Any) -> str:
-    return f", unreduced={axes_text(mesh, spec.unreduced)}" if spec.unreduced else ""
+    sums = f", unreduced={axes_text(mesh, spec.unreduced)}" if spec.unreduced else ""
+    return f"<@{meshes.name(mesh)}, [{dims}]{sums}>"
 
 
 def _dimension(entry: Any) -> str:
@@ -154,17 +155,6 @@ def _opened(dim: str) -> str:
 def axes_text(mesh: Mesh | AbstractMesh, names: Any) -> str:
     """A set of axes of a mesh, such as `{"x", "y"}`."""
     return f"{{{', '.join([quoted(str(a)) for a in mesh.axis_names if a in names])}}}"
-
-
-def manual_sharding_text(meshes: Meshes, mesh: Mesh | AbstractMesh, spec: Any, ndim: int, free: bool
-                        ) -> str:
-    """That of an operand or a result of a manual computation; where axes are `free`, Shardy may
-    cut dimensions along these, too."""
-    entries = [*spec, *[None] * (ndim - len(spec))]
-    dims = [_dimension(e) for e in entries]
-    if free:
-        dims = list(map(_opened, dims))
-    return f"<@{meshes.name(mesh)}, [{', '.join(dims)}]{_open_sums(mesh, spec)}>"
 
 
 def attribute(meshes: Meshes, sharding: Any, aval: ShapedArray | AbstractRef) -> str:
@@ -289,10 +279,6 @@ def _device_put(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
 
 
 @rule("layout_constraint")
-def _layout_constraint(b: Block, eqn: JaxprEqn, x: str) -> str:
-    return _laid_out(b, eqn, x)
-
-
 def _laid_out(b: Block, eqn: JaxprEqn, x: str) -> str:
     aval = eqn.invars[0].aval
     order = [eqn.params["layout"].major_to_minor]

@@ -16,7 +16,7 @@ import numpy as np
 
 from lowering import rules
 from lowering.builder import Block
-from lowering.shapes import reshape
+from lowering.shapes import reshape, transpose
 from lowering.types import int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
@@ -206,13 +206,8 @@ def _top_k(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     order = [i for i in range(aval.ndim) if i != axis] + [axis]
     moved = axis != last
 
-    def transposed(name: str, of: ShapedArray, permutation: Sequence[int]) -> str:
-        out = of.update(shape=[of.shape[i] for i in permutation])
-        return b.line(f"stablehlo.transpose {name}, dims = {int_list(permutation)} : "
-                      f"({tensor_type(of)}) -> {tensor_type(out)}")
-
     if moved:
-        x = transposed(x, aval, order)
+        x = transpose(b, x, aval, order)
         aval, values, indices = (a.update(shape=[a.shape[i] for i in order])
                                  for a in (aval, values, indices))
     single = b.module.platform == "cpu" and dtypes.itemsize_bits(aval.dtype) <= 32
@@ -226,7 +221,7 @@ def _top_k(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
         names = [_from_float32(b, names[0], values), names[1]]
     if moved:
         back = [order.index(i) for i in range(aval.ndim)]
-        names = [transposed(names[0], values, back), transposed(names[1], indices, back)]
+        names = [transpose(b, names[0], values, back), transpose(b, names[1], indices, back)]
     return names
 
 
