@@ -15,6 +15,7 @@ from lowering.types import (
     dense_text,
     layout_text,
     order_text,
+    results_of,
     scalar_text,
     tensor_type,
     tensor_types,
@@ -119,8 +120,7 @@ class Block:
         arguments; `body` gets their names and returns the names of the region's results with
         their types through `(names, avals)`.
         """
-        results = self._results(count)
-        prefix = f"{results[0]} = " if count else ""
+        prefix, results = results_of(self.name, count)
         self.opening(f"{prefix}{head} ({{")
         names = self.parameters(params)
         with self.region():
@@ -128,7 +128,7 @@ class Block:
             values = f" {', '.join(outs)} : {tensor_types(avals)}" if outs else ""
             self.raw(f"stablehlo.return{values}")
         self.raw(f"}}) {tail}")
-        return results[1]  # type: ignore[return-value]
+        return results
 
     def parameters(self, avals: Sequence[Any]) -> list[str]:
         """The names of a region's arguments, which it opens with."""
@@ -142,11 +142,11 @@ class Block:
              ) -> list[str]:
         """Append a loop over values of these types, which begin as `start`. `test` and `body` write
         what it runs, given the names of the values, and return those of what comes of it."""
-        head, results = self._results(len(start))
+        prefix, results = results_of(self.name, len(start))
         names = [self.name() for _ in start]
         pairs = ", ".join([f"{name} = {x}" for name, x in zip(names, start, strict=True)])
         types = tensor_types(avals)
-        self.opening(f"{head} = stablehlo.while({pairs}) : {types} cond {{")
+        self.opening(f"{prefix}stablehlo.while({pairs}) : {types} cond {{")
         with self.region("while/cond"):
             self.raw(f"stablehlo.return {test(names)} : tensor<i1>")
         self.opening("} do {")
@@ -154,12 +154,6 @@ class Block:
             self.raw(f"stablehlo.return {', '.join(body(names))} : {types}")
         self.raw("}")
         return results
-
-    def _results(self, count: int) -> tuple[str, list[str]]:
-        name = self.name()
-        if count == 1:
-            return name, [name]
-        return f"{name}:{count}", [f"{name}#{i}" for i in range(count)]
 
     # -- constants ---------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from lowering.builder import Block, in_avals, out_aval
 from lowering.locations import Locations
 from lowering.manual import free_axes, on_first_along
 from lowering.module import HostCall, HostTransfers, Inspection
-from lowering.shardings import sharding_text, whole_along
+from lowering.shardings import lying_as, whole_along
 from lowering.types import tensor_type, with_symbols
 from pyjx.core.avals import ShapedArray, abstract_token
 from pyjx.core.jaxpr import JaxprEqn
@@ -89,9 +89,8 @@ def _mesh_symbol(b: Block, text: str) -> str:
 def _laid_out(b: Block, xs: Sequence[str], avals: Sequence[Any], shardings: Sequence[Any]
               ) -> list[str]:
     """Values that lie as shardings say; None leaves one as it is."""
-    return [x if s is None else b.line(
-        f"sdy.sharding_constraint {x} {sharding_text(b.module.meshes, s, a.ndim)} : "
-        f"{tensor_type(a)}") for x, a, s in zip(xs, avals, shardings, strict=True)]
+    return [x if s is None else lying_as(b, x, a, s)
+            for x, a, s in zip(xs, avals, shardings, strict=True)]
 
 
 @rule("call_exported")

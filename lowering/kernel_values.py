@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lowering.kernels import FLOAT, INT, Kernel, is_float, kernel_rule, type_of, vector_of
+from lowering.types import results_of
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
@@ -363,15 +364,6 @@ def _yielded(k: Kernel, names: Sequence[str], avals: Sequence[Any]) -> None:
     k.raw(f"scf.yield {', '.join(names)} : {types}" if names else "scf.yield")
 
 
-def _results(k: Kernel, count: int) -> tuple[str, list[str]]:
-    """What stands before an operation with so many results, and their names."""
-    if not count:
-        return "", []
-    name = k.name()
-    names = [name] if count == 1 else [f"{name}#{i}" for i in range(count)]
-    return (f"{name} = " if count == 1 else f"{name}:{count} = "), names
-
-
 @kernel_rule("cond")
 def _cond(k: Kernel, eqn: JaxprEqn, which: str, *operands: str) -> list[str]:
     return _branch(k, eqn, which, operands, 0)
@@ -385,7 +377,7 @@ def _branch(k: Kernel, eqn: JaxprEqn, which: str, operands: Sequence[str], first
     at = k.constant(first, INT)
     op = "sgt" if first == len(branches) - 2 else "ne"  # indices beyond the last are that
     later = k.line(f"arith.cmpi {op}, {which}, {at} : i32")
-    prefix, names = _results(k, len(avals))
+    prefix, names = results_of(k.name, len(avals))
     result = f" -> ({', '.join(map(type_of, avals))})" if avals else ""
     k.raw(f"{prefix}scf.if {later}{result} {{")
     with k.region():
@@ -408,7 +400,7 @@ def _scan(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
     avals = [v.aval for v in eqn.outvars]
     low, high, one = [k.constant(n, INT) for n in (0, params["length"], 1)]
     args = [k.name() for _ in avals]
-    prefix, names = _results(k, carry)
+    prefix, names = results_of(k.name, carry)
     first = ", ".join([f"{a} = {x}" for a, x in zip(args, operands[consts:], strict=True)])
     types = f" iter_args({first}) -> ({', '.join(map(type_of, avals))})" if avals else ""
     k.raw(f"{prefix}scf.for {k.name()} = {low} to {high} step {one}{types} : i32 {{")
@@ -425,7 +417,7 @@ def _while(k: Kernel, eqn: JaxprEqn, *operands: str) -> list[str]:
     ours, theirs = params["cond_nconsts"], params["body_nconsts"]
     types = ", ".join(map(type_of, avals))
     args, inner = [k.name() for _ in avals], [k.name() for _ in avals]
-    prefix, names = _results(k, len(avals))
+    prefix, names = results_of(k.name, len(avals))
     first = ", ".join([f"{a} = {x}" for a, x in zip(args, operands[ours + theirs:], strict=True)])
     k.raw(f"{prefix}scf.while ({first}) : ({types}) -> ({types}) {{")
     with k.region():

@@ -18,8 +18,8 @@ from lowering.module import call_closed, write_in_place
 from lowering.reductions import IDENTITIES
 from lowering.rules import rule
 from lowering.shapes import reshape, transpose
-from lowering.shardings import axes_text, sharding_text, spec_text
-from lowering.types import tensor_type, tensor_types
+from lowering.shardings import axes_text, lying_as, sharding_text, spec_text
+from lowering.types import results_of, tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.specs import PartitionSpec
@@ -247,7 +247,7 @@ def _on_each(b: Block, mesh: Any, names: frozenset[Any], operands: Sequence[str]
     """The results of what each device along these axes does with its parts: `body` takes and gives
     names of these, which are of the types `parts` and `out_parts`, if not of those of the whole."""
     parts, out_parts = parts or avals, out_parts or outs
-    head, results = _results(b, len(outs))
+    head, results = results_of(b.name, len(outs))
     args = [b.name() for _ in operands]
     typed = ", ".join([f"{n}: {tensor_type(a)}" for n, a in zip(args, parts, strict=True)])
     texts = [", ".join(s) for s in shardings]
@@ -299,8 +299,7 @@ def _open_sum(b: Block, eqn: JaxprEqn, x: str) -> str:
     if not b.module.spread:
         return x
     if eqn.params["told"]:
-        text = sharding_text(b.module.meshes, sharding, aval.ndim)
-        return b.line(f"sdy.sharding_constraint {x} {text} : {tensor_type(aval)}")
+        return lying_as(b, x, aval, sharding)
     mesh, names = sharding.mesh, sharding.spec.unreduced
     closed = sharding.spec.update(unreduced=frozenset(), unreduced_kind=None)
     texts = [[sharding_text(b.module.meshes, sharding.update(spec=spec), aval.ndim)]
@@ -343,13 +342,3 @@ def _custom_partitioning(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
         config=f"{eqn.params['partitioner'].key};{b.module.platform};{names}",
         sharding_rule="" if rule_of is None else
         rule_of.text([a.shape for a in ins], [a.shape for a in outs]))
-
-
-def _results(b: Block, count: int) -> tuple[str, Sequence[str]]:
-    """The beginning of the line of an operation, and the names of its results."""
-    if not count:
-        return "", []
-    name = b.name()
-    if count == 1:
-        return f"{name} = ", [name]
-    return f"{name}:{count} = ", [f"{name}#{i}" for i in range(count)]

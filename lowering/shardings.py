@@ -244,12 +244,17 @@ def cut_again(b: Block, out: str, x: str, aval: ShapedArray | AbstractRef, axes:
     return out
 
 
+def lying_as(b: Block, x: str, aval: Any, sharding: Any, free: Any = ()) -> str:
+    """A value that is to lie as a sharding says; the compiler chooses for `free` dimensions."""
+    text = sharding_text(b.module.meshes, sharding, aval.ndim, free)
+    return b.line(f"sdy.sharding_constraint {x} {text} : {tensor_type(aval)}")
+
+
 def constrained(b: Block, outs: Sequence[str], avals: Sequence[Any], shardings: Sequence[Any]
                 ) -> list[str]:
     """The results, with a constraint where open sums are to be closed: Shardy wants an operation
     that says so."""
-    return [b.line(f"sdy.sharding_constraint {x} {sharding_text(b.module.meshes, s, a.ndim)} : "
-                   f"{tensor_type(a)}")
+    return [lying_as(b, x, a, s)
             if s is not None and b.is_argument(x) and not s.spec.unreduced else x
             for x, a, s in zip(outs, avals, shardings or [None] * len(outs), strict=True)]
 
@@ -269,8 +274,7 @@ def _device_put(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
     out = []
     for x, atom, target in zip(operands, eqn.invars, eqn.params["devices"], strict=True):
         if b.module.spread and hasattr(target, "spec"):
-            text = sharding_text(b.module.meshes, target, atom.aval.ndim)
-            x = b.line(f"sdy.sharding_constraint {x} {text} : {tensor_type(atom.aval)}")
+            x = lying_as(b, x, atom.aval, target)
         kind = getattr(target, "memory_kind", None)
         if kind is not None and b.module.platform != "cpu":  # which has one memory
             x = placed_in_memory(b, x, atom.aval, kind)
@@ -315,6 +319,4 @@ def _reshard(b: Block, eqn: JaxprEqn, x: str) -> str:
 def _constraint(b: Block, eqn: JaxprEqn, x: str, sharding: Any, free: Any) -> str:
     if not b.module.spread or not hasattr(sharding, "spec"):
         return x
-    aval = eqn.invars[0].aval
-    text = sharding_text(b.module.meshes, sharding, aval.ndim, free)
-    return b.line(f"sdy.sharding_constraint {x} {text} : {tensor_type(aval)}")
+    return lying_as(b, x, eqn.invars[0].aval, sharding, free)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -228,3 +228,14 @@ def with_symbols(text: str, names: Mapping[str, str]) -> str:
             f"@{name}" if re.fullmatch(_SYMBOL, f"@{name}") else f"@{quoted(name)}"
 
     return re.sub(_SYMBOL, renamed, text)
+
+
+def results_of(name: Callable[[], str], count: int) -> tuple[str, list[str]]:
+    """The beginning of the line of an operation with so many results, and their names; `name` gives
+    a new one."""
+    if not count:
+        return "", []
+    new = name()
+    if count == 1:
+        return f"{new} = ", [new]
+    return f"{new}:{count} = ", [f"{new}#{i}" for i in range(count)]
