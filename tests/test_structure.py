@@ -119,7 +119,7 @@ FACTS = {
     "dtypes": "dtypes._issubdtype dtypes.short_dtype_name dtypes._above dtypes._join "
               "dtypes._own_finfo",
     "files": "comparison._statement_at comparison._statements stand_ins.modules",
-    "texts": "document.signature quantities.hlo_arrays quantities.tensors",
+    "texts": "links.signature quantities.hlo_arrays quantities.tensors",
     "the library": "operations._options documentation._entry "
                    "normal._weideman coefficients._shortened",
 }

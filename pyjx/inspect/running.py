@@ -19,11 +19,11 @@ from pyjx.inspect.figures import recorded
 from pyjx.inspect.interpreter import RefusedError, interpret
 from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.program import TracedProgram, UnsupportedError
-from pyjx.viewer.document import count_kernels, name_products
 from pyjx.viewer.hlo import hlo_listing, instruction_names
 from pyjx.viewer.jaxprs import jaxpr_listing
-from pyjx.viewer.listing import Places
-from pyjx.viewer.ranking import costs, lines_of
+from pyjx.viewer.links import count_kernels, name_products
+from pyjx.viewer.listing import Listing, Places
+from pyjx.viewer.ranking import BALANCES, costs, lines_of
 
 
 class CheckError(RuntimeError):
@@ -433,23 +433,24 @@ def measure(program: TracedProgram, args: Sequence[Any] | None = None, runs: int
     if not any(found.values()):
         raise UnsupportedError("XLA's profiler told of no operations: this platform does not, or "
                                "the process is profiled already")
+    places, balance = Places(), BALANCES[program.platform.name]
+    jaxpr = jaxpr_listing(program.jaxpr, places)
     rows = [row for m in modules for row in _attributed(
-        found.pop(m.name, {}), m.to_string(), program.jaxpr)]
+        found.pop(m.name, {}), m.to_string(), jaxpr, places, balance)]
     program.measured = {r.name: r.seconds for r in rows}
     return Measurement(runs, sorted(rows, key=lambda r: (-r.seconds, r.name)))
 
 
-def _attributed(found: Mapping[str, tuple[int, float]], module: str, closed: ClosedJaxpr
-                ) -> list[OperationTime]:
+def _attributed(found: Mapping[str, tuple[int, float]], module: str, jaxpr: Listing,
+                places: Places, balance: float) -> list[OperationTime]:
     """The operations of a module with their lines, of several first those that are estimated to
     take the most. Loops and branches are left out where what they run is there itself."""
-    places = Places()
     listing = hlo_listing(module, places, "")
-    before = jaxpr_listing(closed, places)
-    count_kernels(listing, before, places)
-    name_products(listing, before, places)
+    count_kernels(listing, jaxpr, places)
+    name_products(listing, jaxpr, places)
     lines, ends, names = lines_of(listing, places), listing.ends(), instruction_names(listing)
-    known, spent, rows = {name: row for row, name in enumerate(names)}, costs(listing).own, []
+    known, rows = {name: row for row, name in enumerate(names)}, []
+    spent = costs(listing, balance).own
     for name, (times, seconds) in found.items():
         own = [known[name]] if name in known else []
         inner = [r for row in own for r in listing.inside(row, ends)]
@@ -457,7 +458,8 @@ def _attributed(found: Mapping[str, tuple[int, float]], module: str, closed: Clo
             share = dict[tuple[str, int], float]()
             for r in (*own, *inner):
                 if (line := lines[r]) is not None:
-                    share[line] = share.get(line, 0.0) - spent[r]
-            at = [f"{file}:{number}" for file, number in sorted(share, key=share.__getitem__)]
-            rows.append(OperationTime(name, times, seconds, tuple(at)))
+                    share[line] = share.get(line, 0.0) + spent[r]
+            dearest = sorted(share, key=share.__getitem__, reverse=True)
+            rows.append(OperationTime(name, times, seconds, tuple(
+                [f"{file}:{number}" for file, number in dearest])))
     return rows

@@ -1,8 +1,4 @@
-"""The page: one HTML file that needs nothing else, with the program in it as compressed columns.
-
-The page links the operations of each form to those of the others that come from the same operation
-of the user's.
-"""
+"""The page: one HTML file that needs nothing else, with the program in it as compressed columns."""
 
 from __future__ import annotations
 
@@ -11,162 +7,29 @@ import html
 import json
 import linecache
 import os
-import re
 import zlib
-from collections import Counter, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.trace import collector_paused
 from pyjx.core.value_texts import shortened
-from pyjx.runtime.costs import plain
 from pyjx.runtime.jit import jit
 from pyjx.viewer import hlo as hlo_forms
 from pyjx.viewer import stablehlo as stablehlo_forms
 from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.jaxprs import Pass, changes, jaxpr_listing, jaxpr_of, passes
-from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
+from pyjx.viewer.links import count_kernels, links, name_products
+from pyjx.viewer.listing import UNKNOWN, Listing, Places
 from pyjx.viewer.memory import MemoryCurve, memory, thinned
 from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, divided, lines_of, tables
 
 if TYPE_CHECKING:
     from pyjx.runtime.budgets import MemoryProfile
     from pyjx.runtime.stages import Traced
-
-
-_Key = TypeVar("_Key", bound=Hashable)
-
-_TRANSFORM = re.compile(r"([\w.\-]+)\(")
-# XLA gives them the name of the operation beside them.
-_PLUMBING = frozenset(("get-tuple-element", "parameter", "tuple"))
-_KIND = re.compile(r"([^()/]*)\)*$")
-
-
-@lru_cache(65536)
-def signature(name: str) -> tuple[str, str]:
-    """The operation and the transformations that a profile's name ends with.
-
-    >>> signature("jit(step)/jvp(block)/jit(step)/transpose(jvp())/mul")
-    ('mul', 'transpose jvp')
-    """
-    tail = "/".join(name_parts(name))
-    kind = _KIND.search(tail)
-    return kind[1] if kind else tail, " ".join(_TRANSFORM.findall(tail))
-
-
-def links(listings: Sequence[Listing], places: Places) -> list[tuple[list[int], list[int]]]:
-    """For each row of each form the number of its group and that of its site, or `UNKNOWN`.
-
-    Operations of a group have the same name, transformations and position; where the forms agree
-    on it, they were called from the same lines, too. Those of a site have the same transformations
-    and position: it tells where an operation without relatives became others, as by a
-    decomposition.
-    """
-    keys = [_keys(listing, places) for listing in listings]
-    groups = _numbered(_by_callers(keys, [x.place for x in listings]))
-    sites = _numbered([[key and key[1:] for key in form] for form in keys])
-    return list(zip(groups, sites, strict=True))
-
-
-def _keys(listing: Listing, places: Places) -> list[tuple[Hashable, ...] | None]:
-    """Operation, transformations and position of each row."""
-    keys: list[tuple[Hashable, ...] | None] = []
-    for kind, own, name, place in zip(listing.kind, listing.operation, listing.name, listing.place,
-                                      strict=True):
-        if kind != OPERATION or own in _PLUMBING or not (name and place != UNKNOWN):
-            keys.append(None)
-        else:
-            keys.append((*signature(name), places.position(place)))
-    return keys
-
-
-def name_products(listing: Listing, before: Listing, places: Places) -> None:
-    """Give products to which XLA gave no name, such as that of a matrix and a vector which it makes
-    one of two matrices, that of those before which have no relative and are as much arithmetic."""
-    keys = _keys(listing, places)
-    known = {key for key, traffic in zip(keys, listing.traffic, strict=True) if traffic}
-    there = Counter([(key, _product(listing, row)) for row, key in enumerate(keys)])
-    lost: dict[tuple[str, float], list[tuple[bool, int]]] = {}
-    for row, key in enumerate(_keys(before, places)):
-        kind = _product(before, row)
-        if kind and key is not None:
-            there[key, kind] -= 1
-            if there[key, kind] < 0:
-                lost.setdefault(kind, []).append((key in known, row))
-    for rows in lost.values():
-        rows.sort(reverse=True)  # those first of which nothing else has the name, in their order
-    for row, name in enumerate(listing.name):
-        kind = _product(listing, row)
-        if kind in lost and lost[kind] and not name:
-            of = lost[kind].pop()[1]
-            listing.name[row], listing.place[row] = before.name[of], before.place[of]
-
-
-def count_kernels(listing: Listing, jaxpr: Listing, places: Places) -> None:
-    """Give kernels, which a form holds as code, the arithmetic of those of the jaxpr that are
-    called from the same lines, or at least written there, and give as much, in their order."""
-    def alike(form: Listing, row: int) -> list[deque[float]]:
-        place, size = form.place[row], form.size[row]
-        keys = filter(None, (places.stack(place), places.position(place)))
-        return [known.setdefault((key, size), deque()) for key in keys]
-
-    known = dict[Hashable, deque[float]]()
-    for row in filter(jaxpr.is_fused, jaxpr.bodies):
-        for kernels in alike(jaxpr, row):
-            kernels.append(jaxpr.flops[row])
-    for row, operation in enumerate(listing.operation):
-        if plain(operation) == "custom_call" and not listing.own[row]:
-            for kernels in [*filter(None, alike(listing, row))][:1]:
-                listing.own[row] = kernels[0]
-                kernels.rotate(-1)  # what is written once may be inlined several times
-    listing.add_up()
-
-
-def _product(listing: Listing, row: int) -> tuple[str, float] | None:
-    """The kind of a product, and how much arithmetic it is; None for other operations."""
-    kind = plain(listing.operation[row])[:4].rstrip("_")  # as in all forms
-    return (kind, listing.flops[row]) if kind in ("dot", "conv") and listing.flops[row] else None
-
-
-def _by_callers(keys: Sequence[Sequence[Hashable]], places: Sequence[Sequence[int]]
-                ) -> list[list[Hashable]]:
-    """The keys with the places, which know the callers, unless a form would then be alone.
-
-    It would be where a function is called: the lowering writes it once, without its callers.
-    """
-    refined = [[None if key is None else (key, place) for key, place in zip(*pair, strict=True)]
-               for pair in zip(keys, places, strict=True)]
-    forms = _forms_of(refined)
-    coarse = {key[0] for key, which in forms.items() if key is not None and not which & which - 1}
-    return [[key if key in coarse else pair for key, pair in zip(*rows, strict=True)]
-            for rows in zip(keys, refined, strict=True)]
-
-
-def _forms_of(keys: Sequence[Sequence[_Key]]) -> dict[_Key, int]:
-    """Which forms have a key, a bit each."""
-    forms: dict[_Key, int] = {}
-    for i, form in enumerate(keys):
-        for key in set(form):
-            forms[key] = forms.get(key, 0) | 1 << i
-    return forms
-
-
-def _numbered(keys: Sequence[Sequence[Hashable]]) -> list[list[int]]:
-    """Numbers for the keys that more than one form has."""
-    forms = _forms_of(keys)
-    number: dict[Hashable, int] = {}
-    for form in keys:  # in the order of the rows, whatever the order of sets is
-        for key in form:
-            which = forms[key]
-            if key is not None and which & which - 1 and key not in number:
-                number[key] = len(number)
-    return [[number.get(key, UNKNOWN) for key in form] for form in keys]
-
 
 # In the order in which they are read.
 _SCRIPTS = ("program.js", "rows.js", "highlight.js", "pane.js", "search.js", "costs.js",

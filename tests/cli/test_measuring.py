@@ -7,6 +7,8 @@ import inspect as python
 import json
 import re
 import zlib
+from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -93,29 +95,54 @@ def test_runs_need_a_number_and_all_arguments() -> None:
             call(program, [1.0])
 
 
-def test_operations_of_one_name_in_two_modules_are_two(monkeypatch: Any) -> None:
-    def event(module: str, nanoseconds: int) -> Any:
-        return SimpleNamespace(stats=[("hlo_module", module), ("hlo_op", "add.1")],
-                               duration_ns=nanoseconds)
+def operations_of(monkeypatch: Any, modules: dict[str, str], events: Sequence[tuple[str, str, int]],
+                  platform: str = "cpu") -> list[OperationTime]:
+    """What a program of these modules is measured to take, if the profiler tells such events."""
+    told = [SimpleNamespace(stats=[("hlo_module", module), ("hlo_op", name)], duration_ns=time)
+            for module, name, time in events]
+    monkeypatch.setattr(running, "runner", lambda *_: lambda: None)
+    monkeypatch.setattr(running, "recorded", lambda work, read: (work(), list(map(read, told))))
+    program: Any = SimpleNamespace(
+        executable=SimpleNamespace(hlo_modules=lambda: [
+            SimpleNamespace(name=name, to_string=partial(str, text))
+            for name, text in modules.items()]),
+        jaxpr=jax.make_jaxpr(lambda x: x + x)(1.0), platform=SimpleNamespace(name=platform))
+    return inspect.measure(program).operations
 
-    def module(name: str, line: int) -> Any:
-        text = f"""HloModule {name}
+
+def test_operations_of_one_name_in_two_modules_are_two(monkeypatch: Any) -> None:
+    modules = {name: f"""HloModule {name}
 ENTRY main {{
   p = f32[8] parameter(0)
   ROOT add.1 = f32[8] add(p, p), metadata={{source_file="a.py" source_line={line}}}
 }}
-"""
-        return SimpleNamespace(name=name, to_string=lambda: text)
-
-    events = [event("one", 1000), event("two", 5000), event("three", 9000)]
-    monkeypatch.setattr(running, "runner", lambda *_: lambda: None)
-    monkeypatch.setattr(running, "recorded", lambda work, read: (work(), list(map(read, events))))
-    modules = [module("one", 1), module("two", 2)]
-    program: Any = SimpleNamespace(
-        executable=SimpleNamespace(hlo_modules=lambda: modules),
-        jaxpr=jax.make_jaxpr(lambda x: x + x)(1.0))
-    assert inspect.measure(program).operations == [
+""" for line, name in enumerate(("one", "two"), 1)}
+    times = zip(("one", "two", "three"), ["add.1"] * 3, (1000, 5000, 9000), strict=True)
+    assert operations_of(monkeypatch, modules, [*times]) == [
         OperationTime("add.1", 1, 5e-6, ("a.py:2",)), OperationTime("add.1", 1, 1e-6, ("a.py:1",))]
+
+
+@pytest.mark.parametrize(("platform", "lines"), [
+    ("cpu", ("a.py:1", "a.py:2")), ("tpu", ("a.py:2", "a.py:1"))])
+def test_which_line_is_the_dearest_is_a_question_of_the_device(
+        monkeypatch: Any, platform: str, lines: tuple[str, ...]) -> None:
+    text = """HloModule m
+both {
+  p = (f32[64,64], f32[4224]) parameter(0)
+  a = f32[64,64] get-tuple-element(p), index=0
+  b = f32[4224] get-tuple-element(p), index=1
+  d = f32[64,64] dot(a, a), lhs_contracting_dims={1}, metadata={source_file="a.py" source_line=1}
+  sum = f32[4224] add(b, b), metadata={source_file="a.py" source_line=2}
+  ROOT t = (f32[64,64], f32[4224]) tuple(d, sum)
+}
+
+ENTRY main {
+  p = (f32[64,64], f32[4224]) parameter(0)
+  ROOT c = (f32[64,64], f32[4224]) call(p), to_apply=both
+}
+"""
+    assert operations_of(monkeypatch, {"m": text}, [("m", "c", 1000)], platform) == [
+        OperationTime("c", 1, 1e-6, lines)]
 
 
 def test_one_profile_at_a_time(tmp_path: Any) -> None:

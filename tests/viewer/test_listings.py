@@ -12,10 +12,11 @@ from pyjx.experimental import pallas as pl
 from pyjx.lax.windows import select_and_scatter_p
 from pyjx.sharding import AbstractMesh, AxisType
 from pyjx.sharding import PartitionSpec as P
-from pyjx.viewer.document import links, program, signature
+from pyjx.viewer.document import program
 from pyjx.viewer.graphs import call_graph, dot
 from pyjx.viewer.hlo import FREE, hlo_listing
 from pyjx.viewer.jaxprs import jaxpr_listing
+from pyjx.viewer.links import links, signature
 from pyjx.viewer.listing import HEAD, UNKNOWN, Listing, Places
 from pyjx.viewer.memory import memory
 from pyjx.viewer.ranking import arrays
