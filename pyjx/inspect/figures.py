@@ -50,7 +50,7 @@ def loops(hlo: str) -> tuple[Loop, ...]:
     """The loops of an optimised program, each before those inside it."""
     places = Places()
     found = computations(hlo, places)
-    whole = {name for c in found.values() for i in c.body if "xla_cpu_small_call" in i.text
+    whole = {name for c in found.values() for i in c.body.values() if "xla_cpu_small_call" in i.text
              for name in i.called}
 
     def line(i: Instruction) -> str:
@@ -58,7 +58,7 @@ def loops(hlo: str) -> tuple[Loop, ...]:
         return "" if at is None else f"{at[0]}:{at[1]}"
 
     def loop(i: Instruction, in_one: bool) -> Loop:
-        body = [x for x in found[i.called[-1]].body if x.opcode not in FREE]
+        body = [x for x in found[i.called[-1]].body.values() if x.opcode not in FREE]
         apart = [x for x in body if x.opcode not in _STEPS or "kind=kCustom" in x.text]
         trips = trips_said(i)
         return Loop(line(i), i.op_name.rpartition("/")[2], None if trips is None else int(trips),
@@ -66,7 +66,8 @@ def loops(hlo: str) -> tuple[Loop, ...]:
                         f"{x.op_name.rpartition('/')[2] or x.opcode} ({shown_path(line(x))})"
                         for x in apart]))
 
-    return tuple([loop(i, c.name in whole) for c in reversed(found.values()) for i in c.body
+    return tuple([loop(i, c.name in whole) for c in reversed(found.values())
+                  for i in c.body.values()
                   if i.opcode == "while"])
 
 
@@ -123,7 +124,8 @@ _MLIR_OPERATION = re.compile(r"^\s*(?:%[^=]*= )?\"?((?:stablehlo|chlo|func|sdy|m
 def counted_text(text: str) -> Counter[str]:
     """How many operations of each kind there are in StableHLO or HLO."""
     if text.lstrip().startswith("HloModule"):
-        return Counter([i.opcode for c in computations(text, Places()).values() for i in c.body])
+        return Counter([i.opcode for c in computations(text, Places()).values()
+                        for i in c.body.values()])
     return Counter([name for name in _MLIR_OPERATION.findall(text) if name != "func.func"])
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from pyjx.core.records import Record
-from pyjx.runtime.costs import touched
+from pyjx.runtime.costs import plain, touched
 from pyjx.runtime.counted_loops import Carried, Known, Number, trips
 from pyjx.viewer.listing import (
     CLOSING,
@@ -22,16 +22,14 @@ from pyjx.viewer.listing import (
     Places,
     split,
 )
-from pyjx.viewer.quantities import Arrays, arithmetic, bytes_of, combinations, hlo_arrays
+from pyjx.viewer.quantities import Arrays, arithmetic, bytes_of, combinations, hlo_arrays, target_of
 
 FREE = frozenset((
     "add-dependency", "after-all", "bitcast", "constant", "get-tuple-element", "opt-barrier",
     "parameter", "partition-id", "replica-id", "tuple"))
 _VIEWS = frozenset(("bitcast", "get-tuple-element", "opt-barrier", "optimization-barrier", "tuple",
                     "while"))
-_PUTS = frozenset(("dynamic-update-slice", "dynamic-update-slice-start", "scatter",
-                   "scatter-start"))
-_FUSIONS = "fusion", "fusion-start"
+_PUTS = frozenset(("dynamic_update_slice", "scatter"))
 # Custom calls that tell XLA of what they are given, which is what they give; with those for memory
 # that others fill all that read and write nothing.
 _TELLING = frozenset((
@@ -39,6 +37,7 @@ _TELLING = frozenset((
     "SPMDShardToFullShape", "Sharding", "Unpin", "xla.sdy.FuncResultSharding",
     "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape", "xla.sdy.PropagationBarrier"))
 _IDLE = _TELLING | {"AllocateBuffer", "CreateBuffer"}
+_START = "-start"
 _ENDINGS = ("-done", "-update")  # of what was started, whose results they are
 _BODIES = {"fusion": Bodies(FUSED), "call": ONCE, "conditional": ONCE, "async": ONCE}
 _RUNNING = frozenset(("call", "conditional", "while"))
@@ -56,7 +55,6 @@ _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}(?:,"known_init_step":\{
                     r'"step":"(-?\d+)"\})?(?:,"known_induction_variable":\{"tuple_index":"(\d+)")?')
 _INDEX = re.compile(r"\), index=(\d+)")
 _PARAMETER = re.compile(r"parameter\((\d+)\)")
-_TARGET = re.compile(r'custom_call_target="([^"]*)"')
 _DIRECTION = re.compile(r"direction=(\w+)")
 _INTEGER = re.compile(r" ([su]\d+)\[\]\S* constant\((-?\d+)\)")
 _DEVICES = re.compile(r"(replica_count|num_partitions)=(\d+)")
@@ -67,11 +65,14 @@ _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
 
 class Instruction(Record):
-    """A line of a computation."""
+    """A line of a computation: `kind` is what it does or starts, `target` what a custom call
+    calls."""
 
     name: str
     type: str
     opcode: str
+    kind: str
+    target: str
     operands: Sequence[str]
     called: Sequence[str]
     text: str
@@ -86,16 +87,12 @@ class Computation(Record):
     name: str
     entry: bool
     signature: str
-    values: dict[str, Instruction]
-
-    @property
-    def body(self) -> Iterable[Instruction]:
-        return self.values.values()
+    body: dict[str, Instruction]
 
     @property
     def root(self) -> Instruction:
         """What gives its results."""
-        return next(reversed(self.values.values()))
+        return next(reversed(self.body.values()))
 
 
 def hlo_listing(text: str, places: Places, title: str) -> Listing:
@@ -104,7 +101,7 @@ def hlo_listing(text: str, places: Places, title: str) -> Listing:
     parsed = computations(text, places)
     callers: dict[str, int] = {}
     for c in parsed.values():
-        for instruction in c.body:
+        for instruction in c.body.values():
             for name in instruction.called:
                 callers[name] = callers.get(name, 0) + 1
     roots = [c for c in parsed.values() if callers.get(c.name, 0) != 1]
@@ -150,17 +147,18 @@ class _Writer:
 
     def give_back(self, c: Computation, positions: Sequence[int]) -> None:
         """Note which results lie where donated arguments were, by their positions among several."""
-        results = _results(c) if c.values else ()
+        results = _results(c) if c.body else ()
         self.listing.given_back.update([(self._rows[results[k]], 0) for k in positions
                                         if k < len(results)])
 
     def _body(self, c: Computation, depth: int) -> None:
         rows: dict[str, int] = {}
-        first = next((n for n, i in enumerate(c.body) if i.opcode != "parameter"), len(c.values))
+        body = c.body.values()
+        first = next((n for n, i in enumerate(body) if i.opcode != "parameter"), len(body))
         grouped = first if first >= _MANY else 0
         if grouped:
             self.listing.add(f"{grouped} parameters", depth, NOTE)
-        for n, i in enumerate(c.body):
+        for n, i in enumerate(body):
             self._instruction(i, depth + (n < grouped), rows, c)
         self._rows = rows
 
@@ -176,18 +174,18 @@ class _Writer:
         if i.opcode not in FREE and not i.opcode.endswith(_ENDINGS):
             reads, writes = self._touched(i, [listing.size[o] for o in operands], size)
             moved = sum(reads) + writes
-        cost = i.opcode, i.text, arrays, results
+        cost = i.kind, i.text, arrays, results
         row = rows[i.name] = listing.add(
             i.text, depth, operation=i.opcode, shape=i.type, name=i.op_name, place=i.place,
             size=size, traffic=moved, operands=operands, own=arithmetic(*cost))
         if combined := combinations(*cost):
             listing.bodies[row] = combined
         if i.opcode in _VIEWS or i.opcode.endswith(_ENDINGS) or self._calls_loop(i) or \
-                _target(i) in _TELLING:
+                i.target in _TELLING:
             listing.views.add(row)
             index = _INDEX.search(i.text) if i.opcode == "get-tuple-element" else None
             # What starts a move has more elements than it makes.
-            if index and not any(listing.operation[o].endswith("-start") for o in operands):
+            if index and not any(listing.operation[o].endswith(_START) for o in operands):
                 listing.picks[row] = int(index[1])
         if i.type.startswith("("):
             listing.elements[row] = [bytes_of((array,)) for array in results]
@@ -200,7 +198,7 @@ class _Writer:
             if i.opcode == "while":
                 bodies = sorted(i.called, key=self._roots.__contains__)  # as in `Listing.below`
                 listing.set_runs(row, self._trips(i, around), [c == i.called[0] for c in bodies])
-            listing.bodies.setdefault(row, _BODIES.get(i.opcode.removesuffix("-start"), UNCOUNTED))
+            listing.bodies.setdefault(row, _BODIES.get(i.kind, UNCOUNTED))
         for name in i.called:
             if name in self._roots:
                 self._calls.setdefault(row, []).append(name)
@@ -215,11 +213,11 @@ class _Writer:
         """The bytes that an instruction reads of each operand, and those that it writes. A fusion
         reads of an operand what those inside need of it, and writes what they put there in place.
         """
-        if _target(i) in _IDLE:
+        if i.target in _IDLE:
             return [0.0] * len(operands), 0.0
-        c = self._called(i, *_FUSIONS)
+        c = self._called(i, "fusion")
         if c is None:
-            return touched(i.opcode, operands, results)
+            return touched(i.kind, operands, results)
         parts, writes = self._inside(c)
         return [parts.get(k, 0.0) * n for k, n in enumerate(operands)], writes
 
@@ -230,18 +228,18 @@ class _Writer:
             return self._parts[c.name]
         given = dict[int, float]()
         self._parts[c.name] = given, 0.0  # for a damaged one that holds itself
-        size = {x.name: float(bytes_of(hlo_arrays(x.type))) for x in c.body}
+        size = {x.name: float(bytes_of(hlo_arrays(x.type))) for x in c.body.values()}
         moves = {x.name: self._touched(x, [size.get(o, 0.0) for o in x.operands], size[x.name])
-                 for x in c.body}
+                 for x in c.body.values()}
         made = {name: _in_place(c, name) for name in _results(c)}
         puts = {x.name for found in made.values() if found for x in found[1:]}
         wanted = {c.root.name: 1.0}  # which part of each value
-        for x in reversed(c.values.values()):
+        for x in reversed(c.body.values()):
             part, reads = wanted.get(x.name, 0.0), moves[x.name][0]
             number = _PARAMETER.search(x.text) if x.opcode == "parameter" else None
             if number:
                 given[int(number[1])] = part
-            if x.opcode in _PUTS and reads and x.name not in puts:  # into a copy of it
+            if x.kind in _PUTS and reads and x.name not in puts:  # into a copy of it
                 reads = [size.get(x.operands[0], 0.0), *reads[1:]]
             for o, n in zip(x.operands, reads, strict=True):
                 if size.get(o):
@@ -254,14 +252,14 @@ class _Writer:
     def _puts(self, i: Instruction) -> dict[int, int]:
         """Of results that are written where operands are, their positions and those of the
         operands."""
-        if i.opcode in _PUTS:
+        if i.kind in _PUTS:
             return {0: 0}
-        c, found = self._called(i, *_FUSIONS, "async-start"), dict[int, Instruction]()
-        if c and i.opcode in _FUSIONS:
+        c, found = self._called(i, "fusion", "async"), dict[int, Instruction]()
+        if c and i.kind == "fusion":
             found = {k: chain[0] for k, name in enumerate(_results(c))
                      if (chain := _in_place(c, name))}
         elif c and c.root.opcode != i.opcode:  # it starts one operation
-            given = [c.values.get(o) for o in c.root.operands]
+            given = [c.body.get(o) for o in c.root.operands]
             found = {k: x for k, n in self._puts(c.root).items() if (x := given[n]) is not None}
         return {k: int(number[1]) for k, x in found.items()
                 if (number := _PARAMETER.search(x.text))}
@@ -273,7 +271,7 @@ class _Writer:
         test, body = (self._called(i, "while", k=k) for k in (0, 1))
         if test is None or body is None:
             return None
-        made = around.values.get(next(iter(i.operands), ""))
+        made = around.body.get(next(iter(i.operands), ""))
         given = made.operands if made is not None and made.opcode == "tuple" else i.operands
         return trips(_known(test, test.root.name),
                      [*zip(given, _results(body), strict=False)],
@@ -284,12 +282,12 @@ class _Writer:
         called = self._called(i, "call")
         return called is not None and called.root.opcode == "while"
 
-    def _called(self, i: Instruction, *opcodes: str, k: int = 0) -> Computation | None:
+    def _called(self, i: Instruction, *kinds: str, k: int = 0) -> Computation | None:
         """The computation that an instruction of these kinds calls, or one of several."""
-        if i.opcode not in opcodes or k >= len(i.called):
+        if i.kind not in kinds or k >= len(i.called):
             return None
         c = self._computations.get(i.called[k])
-        return c if c and c.values else None
+        return c if c and c.body else None
 
     def link_calls(self) -> None:
         for row, names in self._calls.items():
@@ -319,7 +317,7 @@ def _known(c: Computation, name: str, deep: bool = True) -> Known:
     if x.opcode == "parameter":
         return Carried(0)
     if x.opcode == "get-tuple-element":
-        index, given = _INDEX.search(x.text), [c.values[o] for o in x.operands if o in c.values]
+        index, given = _INDEX.search(x.text), [c.body[o] for o in x.operands if o in c.body]
         return Carried(int(index[1])) if index and any(
             [p.opcode == "parameter" for p in given]) else None
     tested = _DIRECTION.search(x.text)
@@ -331,18 +329,12 @@ def _made(i: Instruction, operands: Arrays) -> Arrays:
     """The arrays that an instruction makes: what starts a move has its operands beside them, unless
     these are as many, and words of state."""
     made = list(hlo_arrays(i.type))
-    if i.opcode.endswith("-start") and len(made) > len(operands):
+    if i.opcode.endswith(_START) and len(made) > len(operands):
         for array in operands:
             if array in made:
                 made.remove(array)
         made = [array for array in made if array[0]] or made
     return tuple(made)
-
-
-def _target(i: Instruction) -> str:
-    """What a custom call calls."""
-    found = _TARGET.search(i.text) if i.opcode == "custom-call" else None
-    return found[1] if found else ""
 
 
 def _results(c: Computation) -> Sequence[str]:
@@ -353,17 +345,17 @@ def _results(c: Computation) -> Sequence[str]:
 def _in_place(c: Computation, name: str) -> list[Instruction]:
     """A parameter, and what puts parts into it to make a value; none if that is made otherwise."""
     chain = _chain(c, name, ("bitcast", *_PUTS))
-    puts = [x for x in chain if x.opcode in _PUTS]
+    puts = [x for x in chain if x.kind in _PUTS]
     return [chain[-1], *puts] if puts and chain[-1].opcode == "parameter" else []
 
 
-def _chain(c: Computation, name: str, opcodes: Collection[str]) -> list[Instruction]:
-    """What makes a value, and what makes its first operand, as long as that is by such opcodes.
+def _chain(c: Computation, name: str, kinds: Collection[str]) -> list[Instruction]:
+    """What makes a value, and what makes its first operand, as long as that is of such kinds.
     Each stands once, though in a damaged text they may read each other."""
     found = dict[str, Instruction]()
-    while name in c.values and name not in found:
-        x = found[name] = c.values[name]
-        name = x.operands[0] if x.opcode in opcodes and x.operands else ""
+    while name in c.body and name not in found:
+        x = found[name] = c.body[name]
+        name = x.operands[0] if x.kind in kinds and x.operands else ""
     return [*found.values()]
 
 
@@ -376,7 +368,7 @@ def computations(text: str, places: Places) -> dict[str, Computation]:
     for line in lines:
         if line.startswith((" ", "\t")):
             if current is not None and (start := _INSTRUCTION.match(line)):
-                current.values[start[2]] = _instruction(line, start, frames, places)
+                current.body[start[2]] = _instruction(line, start, frames, places)
         elif line.endswith("{") and (head := _HEAD.match(line)):
             current = Computation(head[2], head[1] is not None, _COMMENT.sub("", head[3] or ""), {})
             found[current.name] = current
@@ -392,12 +384,12 @@ def _take_lent(found: dict[str, Computation]) -> None:
     around: dict[str, set[tuple[str, int]]] = {}
     for c in reversed(found.values()):  # what is called comes before what calls it
         given = around.setdefault(c.name, set())
-        for i in list(c.body):
+        for i in list(c.body.values()):
             own = {(i.op_name, i.place)} if i.opcode in _RUNNING and i.op_name else set()
             for name in i.called:
                 around.setdefault(name, set()).update(given, own)
             if (i.op_name, i.place) in given and not own:
-                c.values[i.name] = i._replace(op_name="", place=UNKNOWN)
+                c.body[i.name] = i._replace(op_name="", place=UNKNOWN)
 
 
 def _instruction(line: str, start: re.Match[str], frames: dict[int, int], places: Places
@@ -405,7 +397,8 @@ def _instruction(line: str, start: re.Match[str], frames: dict[int, int], places
     end = _type_end(line, start.end())
     opcode = _OPCODE.match(line, end)
     if opcode is None:
-        return Instruction(start[2], line[start.end():end], "", (), (), line.strip(), "", UNKNOWN)
+        return Instruction(start[2], line[start.end():end], "", "", "", (), (), line.strip(), "",
+                           UNKNOWN)
     close = closing(line, opcode.end() - 1)
     operands = [name[1] for part in split(line[opcode.end():close], ",")
                 if (name := _NAME.search(part.strip()))] if opcode[1] not in (
@@ -418,9 +411,10 @@ def _instruction(line: str, start: re.Match[str], frames: dict[int, int], places
     if metadata:
         fields = {key: quoted or number for key, quoted, number in _FIELD.findall(metadata[1])}
         line = line[:close] + rest[:metadata.start()] + rest[metadata.end():]
-    return Instruction(start[2], _COMMENT.sub("", line[start.end():end]), opcode[1], operands,
-                       called, _COMMENT.sub("", line.strip()), fields.get("op_name", ""),
-                       _place(fields, frames, places))
+    kind = plain(opcode[1])
+    return Instruction(start[2], _COMMENT.sub("", line[start.end():end]), opcode[1], kind,
+                       target_of(kind, rest), operands, called, _COMMENT.sub("", line.strip()),
+                       fields.get("op_name", ""), _place(fields, frames, places))
 
 
 def _type_end(line: str, start: int) -> int:

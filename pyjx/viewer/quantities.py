@@ -108,8 +108,8 @@ def arithmetic(operation: str, text: str, operands: Arrays, results: Arrays) -> 
     if not (operands and results):
         return 0.0
     (a, element), (result, _) = operands[0], results[0]  # behind it may be space to work in
-    if name == "custom_call" and (target := _TARGET.search(text)):
-        name = "dot" if _LIBRARY_PRODUCT.match(target[1] or "") else target[1] or target[2]
+    if target := target_of(name, text):
+        name = "dot" if _LIBRARY_PRODUCT.match(target) else target
     if name == "sort":
         along = _numbers(_SORTED, text) or [-1]
         return math.prod(a) * math.log2(max(a[min(along[0], len(a) - 1)], 2)) if a else 0.0
@@ -125,6 +125,12 @@ def arithmetic(operation: str, text: str, operands: Arrays, results: Arrays) -> 
     else:
         amount = on_matrices(name, a, shapes[-1]) or 0.0  # solutions are like what comes last
     return amount * _scale(element)
+
+
+def target_of(kind: str, text: str) -> str:
+    """What a custom call calls; nothing of other operations."""
+    found = _TARGET.search(text) if kind == "custom_call" else None
+    return found[1] or found[2] if found else ""
 
 
 def _scale(element: str) -> float:
