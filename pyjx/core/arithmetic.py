@@ -8,7 +8,6 @@ and the like; or the programs that do them, and how often each runs; None where 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -135,51 +134,42 @@ def unknown(eqn: JaxprEqn) -> None:
     """Of foreign functions nobody knows."""
 
 
-# What usual algorithms do to a matrix of m rows and n columns, or the other way round, of which
-# there are no more, with so many elements of a result: the leading terms. By the names of
-# operations, and of routines of libraries.
-_OF_MATRICES: dict[str, Callable[[float, float, float], float]] = {
-    "cholesky Cholesky potrf InvertDiagBlocksLowerTriangular InvertDiagBlocksUpperTriangular":
-        lambda m, n, out: n**3 / 3,
-    "eig schur gees geev": lambda m, n, out: 25 * n**3,
-    "eigh Eigh heevd syevd": lambda m, n, out: 9 * n**3,
-    "EighTpu": lambda m, n, out: 9 * (2 * n)**3,  # each operand is a quarter of the matrix
-    "hessenberg gehrd": lambda m, n, out: 10 / 3 * n**3,
-    "lu LuDecomposition LuRealDecompositionBlock getrf": lambda m, n, out: m * n**2 - n**3 / 3,
-    "LuComplexDecompositionBlock": lambda m, n, out: OF_COMPLEX * (m * n**2 - n**3 / 3),
-    "ormqr unmqr": lambda m, n, out: 4 * n * out,
-    "qr": lambda m, n, out: 2 * n * (m * n + out - 2 / 3 * n**2),
-    "svd gesdd gesvd gesvdj gesvdp": lambda m, n, out: 4 * m * n**2 + 22 * n**3,
-    "tridiagonal hetrd sytrd": lambda m, n, out: 4 / 3 * n**3,
-    "tridiagonal_solve tridiagonal_solve_perturbed gtsv gtsv2": lambda m, n, out: 3 * m + 5 * out,
-    "triangular_solve triangularSolve trsm": lambda m, n, out: n * out,
-    "Qr QrDecompositionBlock ProductOfElementaryHouseholderReflectors geqp3 geqrf "
-    "householder_product orgqr ungqr":
-        lambda m, n, out: 2 * n**2 * (m - n / 3)}
-_ROUTINES = {name: rule for names, rule in _OF_MATRICES.items() for name in names.split()}
-_LIBRARY = re.compile(
-    r"^lapack_[sdcz]|^(?:__)?(?:cu|hip)(?:solver|blas|hybrid|sparse)[_$]|_(?:real|comp)$|_ffi$")
+# -- matrices --------------------------------------------------------------------------------------
+
+class OfMatrices:
+    """The rule of an operation on matrices, of m rows and n columns, or the other way round, of
+    which there are no more, with so many elements of the result: the leading terms of what usual
+    algorithms do to one."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: Callable[[float, float, float], float]) -> None:
+        self.terms = terms
+
+    def __call__(self, eqn: JaxprEqn) -> tuple[float, float]:
+        a = eqn.invars[0]
+        return self.amount(a.aval.shape, eqn.outvars[0].aval.shape) * scale(a), 0.0
+
+    def amount(self, a: Sequence[int], result: Sequence[int]) -> float:
+        """What it does to all matrices of an operand.
+
+        >>> CHOLESKY.amount((2, 3, 3), (2, 3, 3))
+        18.0
+        """
+        batch = math.prod(a[:-2])
+        n, m = sorted((1, 1, *a)[-2:])
+        return batch * self.terms(m, n, math.prod(result) / (batch or 1))
 
 
-def on_matrices(name: str, a: Sequence[int], result: Sequence[int]) -> float | None:
-    """What the operation or routine of a library does to matrices; None if it is none of those that
-    are known.
-
-    >>> on_matrices("lapack_spotrf_ffi", (2, 3, 3), (2, 3, 3)), on_matrices("mine", (3, 3), ())
-    (18.0, None)
-    """
-    rule = _ROUTINES.get(_LIBRARY.sub("", name))
-    if rule is None:
-        return None
-    if rule is _ROUTINES["gtsv"]:  # of diagonals
-        a = (*a, 1)
-    batch = math.prod(a[:-2])
-    n, m = sorted((1, 1, *a)[-2:])
-    return batch * rule(m, n, math.prod(result) / (batch or 1))
-
-
-def of_matrix(eqn: JaxprEqn) -> tuple[float, float]:
-    """What an operation does to the matrices of its first operand, as its name says."""
-    a, result = eqn.invars[0], eqn.outvars[0]
-    amount = on_matrices(eqn.primitive.name, a.aval.shape, result.aval.shape)
-    return (amount or 0.0) * scale(a), 0.0
+CHOLESKY = OfMatrices(lambda m, n, out: n**3 / 3)
+EIG = SCHUR = OfMatrices(lambda m, n, out: 25 * n**3)
+EIGH = OfMatrices(lambda m, n, out: 9 * n**3)
+HESSENBERG = OfMatrices(lambda m, n, out: 10 / 3 * n**3)
+LU = OfMatrices(lambda m, n, out: m * n**2 - n**3 / 3)
+QR = OfMatrices(lambda m, n, out: 2 * n * (m * n + out - 2 / 3 * n**2))
+REFLECTED = OfMatrices(lambda m, n, out: 4 * n * out)
+REFLECTORS = OfMatrices(lambda m, n, out: 2 * n**2 * (m - n / 3))
+SVD = OfMatrices(lambda m, n, out: 4 * m * n**2 + 22 * n**3)
+TRIANGULAR_SOLVE = OfMatrices(lambda m, n, out: n * out)
+TRIDIAGONAL = OfMatrices(lambda m, n, out: 4 / 3 * n**3)
+TRIDIAGONAL_SOLVE = OfMatrices(lambda m, n, out: 3 * m * n + 5 * out)  # a system has a row each

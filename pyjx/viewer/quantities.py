@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from pyjx.core.arithmetic import OF_COMPLEX, on_matrices, products
+from pyjx.core import arithmetic as rules
+from pyjx.core.arithmetic import OF_COMPLEX, OfMatrices, products
 from pyjx.runtime.costs import plain
 from pyjx.viewer.listing import APPLIED, Bodies
 
@@ -89,6 +90,22 @@ _WINDOW = re.compile(r"(?:window=\{size=|window_dimensions = array<i64: )([\dx, 
 _LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)|"
                      r"dim_numbers = \[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]")
 
+# What operations and routines of libraries do to matrices; `EighTpu` takes their quarters.
+_ROUTINES = {name: rule for rule, names in (
+    (rules.CHOLESKY, "cholesky Cholesky potrf InvertDiagBlocksLowerTriangular "
+                     "InvertDiagBlocksUpperTriangular"),
+    (rules.EIG, "eig geev"), (rules.SCHUR, "gees"), (rules.EIGH, "Eigh heevd syevd"),
+    (OfMatrices(lambda m, n, out: rules.EIGH.terms(2 * m, 2 * n, out)), "EighTpu"),
+    (rules.HESSENBERG, "gehrd"), (rules.LU, "getrf LuDecomposition LuRealDecompositionBlock"),
+    (OfMatrices(lambda *sizes: OF_COMPLEX * rules.LU.terms(*sizes)), "LuComplexDecompositionBlock"),
+    (rules.REFLECTED, "ormqr unmqr"),
+    (rules.REFLECTORS, "Qr QrDecompositionBlock ProductOfElementaryHouseholderReflectors geqp3 "
+                       "geqrf orgqr ungqr"),
+    (rules.SVD, "gesdd gesvd gesvdj gesvdp"), (rules.TRIDIAGONAL, "hetrd sytrd"),
+    (rules.TRIANGULAR_SOLVE, "triangular_solve triangularSolve trsm"),
+    (rules.TRIDIAGONAL_SOLVE, "gtsv gtsv2 tridiagonal_solve_perturbed")) for name in names.split()}
+_LIBRARY = re.compile(
+    r"^lapack_[sdcz]|^(?:__)?(?:cu|hip)(?:solver|blas|hybrid|sparse)?[_$]|_(?:real|comp)$|_ffi$")
 _COMBINING = frozenset(("reduce", "reduce_window", "select_and_scatter", "scatter", "all_reduce",
                         "reduce_scatter"))
 
@@ -123,7 +140,8 @@ def arithmetic(operation: str, text: str, operands: Arrays, results: Arrays) -> 
     elif name in ("dot", "dot_general"):
         amount = _product(text, shapes, result)
     else:
-        amount = on_matrices(name, a, shapes[-1]) or 0.0  # solutions are like what comes last
+        rule = _ROUTINES.get(_LIBRARY.sub("", name))
+        amount = rule.amount(a, shapes[-1]) if rule else 0.0  # solutions are like what comes last
     return amount * _scale(element)
 
 

@@ -86,6 +86,15 @@ def test_libraries_of_accelerators_count_as_what_they_do(f, amount, platform):
     assert amount * N**3 * 0.99 <= flops < amount * N**3 + 16 * N**2
 
 
+@pytest.mark.parametrize("perturbed", [False, True])
+@pytest.mark.parametrize("platform", ["cuda", "rocm"])
+def test_tridiagonal_systems_count_on_gpus(platform, perturbed):
+    text = jax.jit(lambda a: tridiagonal_solve(
+        a[:, 0], a[:, 1], a[:, 2], a, perturb_singular=perturbed)).trace(BATCH).lower(
+            lowering_platforms=(platform,)).as_text()
+    assert stablehlo_listing(text, Places()).flops[0] == 5 * (3 * N + 5 * N**2)
+
+
 def test_what_is_not_known_counts_nothing():
     def flops(target):
         return hlo_listing(f"""HloModule m

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyjx import lax
-from pyjx.core.arithmetic import of_matrix
+from pyjx.core.arithmetic import EIG, HESSENBERG, SCHUR, TRIDIAGONAL
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
@@ -112,7 +112,7 @@ def _turned(v: Value, w: Value, inner: Value) -> Array:
     return lax.sub(dv, lax.mul(v, spread_rows(lax.complex(along, turn), shape)))
 
 
-eig_p = register(Primitive("eig", arithmetic=of_matrix,
+eig_p = register(Primitive("eig", arithmetic=EIG,
                            sharding_rule=along_batch(2),
                            shape_rule=_shape, multiple_results=True, jvp=_jvp))
 define_leading(eig_p)
@@ -171,7 +171,7 @@ def _schur_shape(x: ShapedArray, *, compute_schur_vectors: bool, sort_eig_vals: 
     return [typed(x, n, n)] * (2 if compute_schur_vectors else 1)
 
 
-schur_p = register(Primitive("schur", arithmetic=of_matrix,
+schur_p = register(Primitive("schur", arithmetic=SCHUR,
                              sharding_rule=along_batch(2), shape_rule=_schur_shape,
                              multiple_results=True))
 
@@ -222,7 +222,7 @@ def _hessenberg_shape(x: ShapedArray) -> list[ShapedArray]:
 
 
 hessenberg_p = register(Primitive("hessenberg", sharding_rule=along_batch(2),
-                                  arithmetic=of_matrix, shape_rule=_hessenberg_shape,
+                                  arithmetic=HESSENBERG, shape_rule=_hessenberg_shape,
                                   multiple_results=True))
 
 
@@ -262,7 +262,7 @@ def _tridiagonal_shape(x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
 
 
 tridiagonal_p = register(Primitive("tridiagonal", sharding_rule=along_batch(2),
-                                   arithmetic=of_matrix, shape_rule=_tridiagonal_shape,
+                                   arithmetic=TRIDIAGONAL, shape_rule=_tridiagonal_shape,
                                    multiple_results=True))
 
 for _p in (schur_p, hessenberg_p, tridiagonal_p):

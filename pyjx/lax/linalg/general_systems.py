@@ -10,7 +10,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import LAST, of_matrix
+from pyjx.core.arithmetic import LAST, LU, TRIDIAGONAL_SOLVE
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, along_batch, entries_of
@@ -257,12 +257,12 @@ def _factors_by_elements(x: Value) -> list[Value]:
 
 
 # LAPACK's part, without the permutation.
-getrf_p = register(Primitive("getrf", arithmetic=of_matrix, sharding_rule=along_batch(2),
+getrf_p = register(Primitive("getrf", arithmetic=LU, sharding_rule=along_batch(2),
                              unrolled=of_few_rows("lu", _factors_by_elements, several=True),
                              shape_rule=_getrf_shape, multiple_results=True))
 define_leading(getrf_p)
 
-lu_p = register(Primitive("lu", arithmetic=of_matrix,
+lu_p = register(Primitive("lu", arithmetic=LU,
                           sharding_rule=along_batch(2),
                           shape_rule=_lu_shape, multiple_results=True, jvp=_lu_jvp,
                           decomposition=_factors_and_permutation))
@@ -487,8 +487,8 @@ def _eliminated(dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: b
 
 
 tridiagonal_solve_p = register(Primitive(
-    "tridiagonal_solve", arithmetic=of_matrix, shape_rule=_tridiagonal_shape, jvp=_tridiagonal_jvp,
-    transpose=_tridiagonal_transpose, decomposition=_eliminated, linear=LAST,
+    "tridiagonal_solve", arithmetic=TRIDIAGONAL_SOLVE, shape_rule=_tridiagonal_shape,
+    jvp=_tridiagonal_jvp, transpose=_tridiagonal_transpose, decomposition=_eliminated, linear=LAST,
 ))
 define_leading(tridiagonal_solve_p)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import of_matrix
+from pyjx.core.arithmetic import QR, REFLECTED, REFLECTORS
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
@@ -147,11 +147,11 @@ def _product_by_elements(a: Value, taus: Value) -> Value:
 
 
 # LAPACK's parts of the decomposition, without and with exchanges of columns.
-geqrf_p = register(Primitive("geqrf", arithmetic=of_matrix,
+geqrf_p = register(Primitive("geqrf", arithmetic=REFLECTORS,
                              unrolled=of_few_rows("qr", _reflections_by_elements, several=True),
                              sharding_rule=along_batch(2),
                              shape_rule=_geqrf_shape, multiple_results=True))
-geqp3_p = register(Primitive("geqp3", arithmetic=of_matrix,
+geqp3_p = register(Primitive("geqp3", arithmetic=REFLECTORS,
                              sharding_rule=along_batch(2),
                              shape_rule=_geqp3_shape, multiple_results=True))
 
@@ -169,7 +169,7 @@ def _householder_shape(a: ShapedArray, taus: ShapedArray) -> ShapedArray:
     return ShapedArray(a.shape, a.dtype)
 
 
-householder_product_p = register(Primitive("householder_product", arithmetic=of_matrix,
+householder_product_p = register(Primitive("householder_product", arithmetic=REFLECTORS,
                                            unrolled=of_few_rows("qr", _product_by_elements),
                                            sharding_rule=along_batch(2),
                                            shape_rule=_householder_shape))
@@ -323,7 +323,7 @@ def _columns_in_order(x: Value, order: Value) -> Array:
     return product(x, lax.convert_element_type(chosen, get_aval(x).dtype))
 
 
-qr_p = register(Primitive("qr", arithmetic=of_matrix,
+qr_p = register(Primitive("qr", arithmetic=QR,
                           sharding_rule=along_batch(2),
                           shape_rule=_qr_shape, multiple_results=True, jvp=_qr_jvp,
                           decomposition=_by_reflections))
@@ -383,7 +383,7 @@ def _reflected(a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) 
     return product(q, c) if left else product(c, q)
 
 
-ormqr_p = register(Primitive("ormqr", arithmetic=of_matrix, shape_rule=_ormqr_shape,
+ormqr_p = register(Primitive("ormqr", arithmetic=REFLECTED, shape_rule=_ormqr_shape,
                              decomposition=_reflected))
 define_leading(ormqr_p)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import of_matrix
+from pyjx.core.arithmetic import EIGH, SVD
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
@@ -168,7 +168,7 @@ def _rotate(a: list[list[Value]], v: list[list[Value]], p: int, q: int) -> None:
 _unrolled = of_few_rows("eigh", _by_rotations, several=True)
 
 
-eigh_p = register(Primitive("eigh", arithmetic=of_matrix,
+eigh_p = register(Primitive("eigh", arithmetic=EIGH,
                             sharding_rule=along_batch(2),
                             unrolled=_unrolled._replace(when=lambda eqn, repeated: (
                                 eqn.params["algorithm"] is None
@@ -494,7 +494,7 @@ def _of_nothing(x: Value, full_matrices: bool, compute_uv: bool) -> Values:
             for i, a in enumerate(avals)]
 
 
-svd_p = register(Primitive("svd", arithmetic=of_matrix,
+svd_p = register(Primitive("svd", arithmetic=SVD,
                            sharding_rule=along_batch(2),
                            shape_rule=_shape, multiple_results=True, jvp=_jvp,
                            decomposition=_by_polar_factors))

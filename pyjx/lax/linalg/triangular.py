@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import lax
-from pyjx.core.arithmetic import LAST, of_matrix
+from pyjx.core.arithmetic import CHOLESKY, LAST, TRIANGULAR_SOLVE
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
@@ -128,7 +128,7 @@ def _by_substitution(a: Value, b: Value, *, left_side: bool, lower: bool, transp
 
 
 triangular_solve_p = register(Primitive(
-    "triangular_solve", arithmetic=of_matrix,
+    "triangular_solve", arithmetic=TRIANGULAR_SOLVE,
     unrolled=of_few_rows("triangular_solve", _by_substitution),
     sharding_rule=along_batch(2),
     shape_rule=_solve_shape, jvp=_solve_jvp, transpose=_solve_transpose, batch=_solve_batch,
@@ -224,7 +224,7 @@ def _by_columns(x: Value) -> Value:
     return lower_triangle(choose(positive, factor, lax.full_like(factor, np.nan)))
 
 
-cholesky_p = register(Primitive("cholesky", arithmetic=of_matrix,
+cholesky_p = register(Primitive("cholesky", arithmetic=CHOLESKY,
                                 sharding_rule=along_batch(2),
                                 unrolled=of_few_rows("cholesky", _by_columns),
                                 shape_rule=_cholesky_shape, jvp=_cholesky_jvp))
