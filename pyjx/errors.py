@@ -136,8 +136,8 @@ class TracerIntegerConversionError(JAXTypeError):
 class NonConcreteBooleanIndexError(JAXIndexError):
     """An array was indexed by a traced mask, which would give it a shape that is not known.
 
-    Ways out: keep the shape by `jnp.where(mask, x, 0)`; give reductions the mask, as in
-    `x.sum(where=mask)`; assign by `jnp.where(mask, value, x)`; or say how many elements there are
+    Ways out: keep the shape by `jnp.where(mask, x, 0)`, or `jnp.where(mask[:, None], x, 0)` for a
+    mask of the rows of a matrix; give reductions the mask, as in `x.sum(where=mask)`; assign by `jnp.where(mask, value, x)`; or say how many elements there are
     at most, as in `jnp.nonzero(mask, size=2)`.
 
     >>> import pyjx as jax
@@ -146,12 +146,14 @@ class NonConcreteBooleanIndexError(JAXIndexError):
     NonConcreteBooleanIndexError: Array boolean indices must be concrete; got bool[3]
     """
 
-    def __init__(self, tracer: Any) -> None:
+    def __init__(self, tracer: Any, behind: int = 0) -> None:
+        """`behind` the axes that the mask is of the array has so many others."""
+        mask = f"mask[..., {', '.join(['None'] * behind)}]" if behind else "mask"
         super().__init__(_about(
             self, tracer, f"Array boolean indices must be concrete; got {_type(tracer)}",
             "The number of selected elements would decide the shape of the result. Keep the "
-            "shape: jnp.where(mask, x, 0), or jnp.where(mask, value, x) to assign, or give the "
-            "number of elements as the size argument of jnp.nonzero or jnp.where."))
+            f"shape: jnp.where({mask}, x, 0), or jnp.where({mask}, value, x) to assign, or give "
+            "the number of elements as the size argument of jnp.nonzero or jnp.where."))
 
 
 class UnexpectedTracerError(JAXTypeError):

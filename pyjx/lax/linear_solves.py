@@ -327,9 +327,21 @@ def _root_jvp(primals: Values, tangents: Tangents, *, num_consts: int, jaxprs: A
             *consts, *root, *selected(tangents[:num_consts], nonzero))[n:]
         changes = with_zeros(changes, pushed.nonzero, programs.f.out_avals)
         if any(pushed.nonzero):
+            _check_tangents(programs.tangent_solve, root)
             out_tangents[:n] = map(neg, jaxpr_as_fun(programs.tangent_solve)(
                 *consts, *root, *map(instantiate, changes)))
     return outs, out_tangents
+
+
+def _check_tangents(tangent_solve: ClosedJaxpr, root: Values) -> None:
+    """Raise TypeError unless what a function solves for is of the type of the root's tangent."""
+    for found, x in zip(tangent_solve.out_avals, root, strict=True):
+        wanted = get_aval(x).to_tangent_aval()
+        if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+            raise TypeError(
+                f"custom_root: {tangent_solve.debug_info.func_name}, the function tangent_solve, "
+                f"must return the type of its argument y, expected {wanted.str_short()}, got "
+                f"{found.str_short()}.")
 
 
 def _root_batch(trace: BatchTrace, operands: Values, dims: Dims, *, num_consts: int, jaxprs: Any

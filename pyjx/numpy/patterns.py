@@ -275,7 +275,8 @@ def _parse_mask(shape: tuple[int, ...], mask: ArrayLike, mask_shape: tuple[int, 
     if isinstance(mask, Tracer):
         known = mask.to_concrete_value()
         if known is None:
-            raise errors.NonConcreteBooleanIndexError(mask)
+            raise errors.NonConcreteBooleanIndexError(
+                mask, max(len(shape) - axis - len(mask_shape), 0))
         mask = known
     host = np.asarray(mask)
     if not mask_shape:

@@ -150,3 +150,19 @@ def test_in_a_scan():
     for how in ("itself", "grad", "reverse over reverse"):
         check(jax.jit(TRANSFORMS[how](sums(root)))(X, Y),
               jax.jit(TRANSFORMS[how](sums(newton)))(X, Y))
+
+
+@pytest.mark.parametrize(("tangent_solve", "got"), [
+    (lambda g, y: jnp.stack([y / g(1.0)] * 2), r"float32\[2\]"), (lambda g, y: jnp.ones(2), "2"),
+    (lambda g, y: jnp.int32(1), r"int32\[\]"), (lambda g, y: (y / g(1.0))[None], r"float32\[1\]"),
+    (lambda g, y: (y / g(1.0)).astype("float16"), r"float16\[\]")])
+def test_what_tangent_solve_returns_is_what_it_solves_for(tangent_solve, got):
+    def root(a):
+        return lax.custom_root(
+            lambda x: x * x - a, 1.0, lambda f, x: jnp.sqrt(a), tangent_solve)
+
+    for derivative in (jax.grad(root), jax.jit(jax.grad(root)), lambda a: jax.jvp(
+            root, (a,), (1.0,))):
+        with pytest.raises(TypeError, match=rf"tangent_solve, must .* float32\[\], got .*{got}"):
+            derivative(2.0)
+    np.testing.assert_allclose(root(2.0), 2 ** 0.5)  # as nobody asks for it
