@@ -137,8 +137,9 @@ class NonConcreteBooleanIndexError(JAXIndexError):
     """An array was indexed by a traced mask, which would give it a shape that is not known.
 
     Ways out: keep the shape by `jnp.where(mask, x, 0)`, or `jnp.where(mask[:, None], x, 0)` for a
-    mask of the rows of a matrix; give reductions the mask, as in `x.sum(where=mask)`; assign by `jnp.where(mask, value, x)`; or say how many elements there are
-    at most, as in `jnp.nonzero(mask, size=2)`.
+    mask of the rows of a matrix; give reductions the mask, as in `x.sum(where=mask)`; assign by
+    `jnp.where(mask, value, x)`; or say how many elements there are at most, as in
+    `jnp.nonzero(mask, size=2)`.
 
     >>> import pyjx as jax
     >>> jax.jit(lambda x: x[x > 0])(jax.numpy.ones(3))  # doctest: +IGNORE_EXCEPTION_DETAIL
