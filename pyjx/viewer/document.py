@@ -114,7 +114,7 @@ def program(*, jaxpr: ClosedJaxpr | Traced | None = None, stablehlo: str | None 
         count_kernels(listing, listings[0], places)
     if hlo is not None and len(listings) > 1:
         name_products(listings[-1], listings[-2], places)
-    strings = _Strings()
+    strings = _Strings({"": 0})
     linked = links(listings, places)
     scopes = Scopes(listings[0], places,
                     frozenset(listings[0].scopes) if jaxpr is not None else None)
@@ -138,7 +138,7 @@ def program(*, jaxpr: ClosedJaxpr | Traced | None = None, stablehlo: str | None 
         "places": _columns(places, strings),
         "source": _source(places),
         "figures": list((cost or {}).items()),
-        "strings": strings.all,
+        "strings": list(strings),
     }
 
 
@@ -166,22 +166,11 @@ def _spent(listings: Sequence[Listing], linked: Sequence[tuple[list[int], list[i
               for listing, links in zip(listings[:-1], linked, strict=False)], last]
 
 
-class _Strings:
+class _Strings(dict[str, int]):
     """Strings by their numbers."""
 
-    def __init__(self) -> None:
-        self.all: list[str] = [""]
-        self._numbers = {"": 0}
-
     def numbers(self, strings: Iterable[str]) -> list[int]:
-        found = []
-        for s in strings:
-            number = self._numbers.get(s)
-            if number is None:
-                number = self._numbers[s] = len(self.all)
-                self.all.append(s)
-            found.append(number)
-        return found
+        return [self.setdefault(s, len(self)) for s in strings]
 
 
 def _form(listing: Listing, links: tuple[list[int], list[int]], constants: frozenset[str],

@@ -83,7 +83,8 @@ class _Writer(Printer):
     def __init__(self, listing: Listing, places: Places, constants: dict[Var, Any]) -> None:
         super().__init__()
         self.listing = listing
-        self._places = _Stacks(places)
+        self._places = places
+        self._called: dict[Any, int] = {}  # the place of what is called at a place
         self._rows: dict[Var, int] = {}
         self._position: dict[Var, int] = {}  # among the results of its equation
         self._heads: dict[Jaxpr, int] = {}
@@ -151,7 +152,7 @@ class _Writer(Printer):
             shape=" ".join([v.aval.str_short(short_dtypes=True) for v in eqn.outvars]),
             name=scope.inside(eqn, label).name, traffic=moved(eqn, used),
             size=int(sum([nbytes(v.aval) for v in eqn.outvars])),
-            place=self._places.of(info.traceback or scope.traceback),
+            place=self._place(info.traceback or scope.traceback),
             operands=list(dict.fromkeys(
                 [rows[v] for v in eqn.invars if isinstance(v, Var) and v in rows])))
         if len(eqn.outvars) > 1 or eqn.primitive.holder.loops:
@@ -197,6 +198,16 @@ class _Writer(Printer):
             each = tuple([often.pop(j, 0.0) for j in jaxprs])  # the first of those that are alike
             listing.bodies[row] = Bodies(how, each if len({*each}) > 1 else each[:1])
 
+    def _place(self, traceback: Any) -> int:
+        place = UNKNOWN
+        for at in reversed(list(user_code(traceback))):
+            if (place, at) not in self._called:
+                f = frame_at(*at)
+                self._called[place, at] = self._places.at(
+                    f.file_name, f.function_name, f.start_line, f.start_column + 1, place)
+            place = self._called[place, at]
+        return place
+
     def _in_place(self, eqn: JaxprEqn, row: int) -> None:
         """Note which results of an update, or of a loop, lie where its operands do."""
         holder, listing = eqn.primitive.holder, self.listing
@@ -222,25 +233,6 @@ class _Writer(Printer):
             return
         head = self.listing.add(f"{key} = {self._opening(jaxpr)}", depth + 1, NOTE)
         self._body(jaxpr, head, depth + 2, scope)
-
-
-class _Stacks:
-    """The places of tracebacks."""
-
-    def __init__(self, places: Places) -> None:
-        self._places = places
-        self._known: dict[Any, int] = {}
-
-    def of(self, traceback: Any) -> int:
-        place = UNKNOWN
-        for at in reversed(list(user_code(traceback))):
-            known = self._known.get((place, at))
-            if known is None:
-                f = frame_at(*at)
-                known = self._known[place, at] = self._places.at(
-                    f.file_name, f.function_name, f.start_line, f.start_column + 1, place)
-            place = known
-        return place
 
 
 def _jaxprs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 OPERATION, HEAD, NOTE, CLOSING = range(4)  # kinds of rows; a head begins a function
 UNKNOWN = -1
@@ -93,9 +93,8 @@ class Places:
         if file == "-":
             return caller
         frame = file, function, line, column, caller
-        number = self._known.get(frame)
-        if number is None:
-            number = self._known[frame] = len(self.frames)
+        number = self._known.setdefault(frame, len(self.frames))
+        if number == len(self.frames):
             self.frames.append(frame)
         return number
 
@@ -210,19 +209,13 @@ class Listing:
             shape: str = "", name: str = "", place: int = UNKNOWN, size: int = 0,
             own: float = 0.0, traffic: float = 0.0, operands: Sequence[int] = ()) -> int:
         """Append a row; its number is returned."""
-        self.text.append(text)
-        self.depth.append(depth)
-        self.kind.append(kind)
-        self.operation.append(operation)
-        self.shape.append(shape)
-        self.name.append(name)
-        self.place.append(place)
-        self.size.append(size)
-        self.own.append(own)
-        self.flops.append(own)
-        self.traffic.append(traffic)
-        self.operands.append(operands)
-        return len(self.text) - 1
+        columns: Sequence[tuple[list[Any], Any]] = (
+            (self.text, text), (self.depth, depth), (self.kind, kind), (self.operation, operation),
+            (self.shape, shape), (self.name, name), (self.place, place), (self.size, size),
+            (self.own, own), (self.flops, own), (self.traffic, traffic), (self.operands, operands))
+        for column, value in columns:
+            column.append(value)
+        return len(self) - 1
 
     @property
     def heads(self) -> list[int]:
@@ -231,14 +224,12 @@ class Listing:
 
     def ends(self) -> list[int]:
         """For each row, the row after the last of its bodies."""
-        ends = [0] * len(self)
+        ends = [len(self)] * len(self)
         open_rows: list[int] = []
         for i, depth in enumerate(self.depth):
             while open_rows and self.depth[open_rows[-1]] >= depth:
                 ends[open_rows.pop()] = i
             open_rows.append(i)
-        for i in open_rows:
-            ends[i] = len(self)
         return ends
 
     def below(self, row: int, ends: Sequence[int]) -> list[list[int]]:

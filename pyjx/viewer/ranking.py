@@ -341,9 +341,8 @@ class Scopes:
                 of_method = around and around[-1].startswith(f"{path[0]}.")  # of a class so named
                 path = [*(around[:-1] if of_method else around), *path]
             for label in path or self._places.functions(place):
-                child = self._children.get((node, label))
-                if child is None:
-                    child = self._children[node, label] = len(self.labels)
+                child = self._children.setdefault((node, label), len(self.labels))
+                if child == len(self.labels):
                     self.parents.append(node)
                     self.labels.append(label)
                 node = child
@@ -412,13 +411,9 @@ def lines_of(listing: Listing, places: Places) -> list[tuple[str, int] | None]:
                     if lines[r] is None and listing.kind[r] == OPERATION:
                         lines[r] = lines[row]
                         reached.append(r)
-    around: list[int] = []
-    for row, depth in enumerate(listing.depth):
-        while around and listing.depth[around[-1]] >= depth:
-            around.pop()
-        if around and lines[row] is None:
-            lines[row] = lines[around[-1]]
-        around.append(row)
+    for row, line in [*enumerate(lines)][::-1]:
+        inside = slice(row + 1, ends[row])
+        lines[inside] = [inner or line for inner in lines[inside]]
     return lines
 
 
