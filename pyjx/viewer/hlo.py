@@ -37,6 +37,7 @@ _TELLING = frozenset((
     "SPMDShardToFullShape", "Sharding", "Unpin", "xla.sdy.FuncResultSharding",
     "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape", "xla.sdy.PropagationBarrier"))
 _IDLE = _TELLING | {"AllocateBuffer", "CreateBuffer"}
+_CHAIN_START, _CHAIN_END = "AsyncCollectiveStart", "AsyncCollectiveDone"
 _START = "-start"
 _ENDINGS = ("-done", "-update")  # of what was started, whose results they are
 _BODIES = {"fusion": Bodies(FUSED), "call": ONCE, "conditional": ONCE, "async": ONCE}
@@ -138,6 +139,7 @@ class _Writer:
         self._calls: dict[int, list[str]] = {}
         self._rows: dict[str, int] = {}  # of the computation that was written last
         self._parts: dict[str, tuple[dict[int, float], float]] = {}  # what fusions touch
+        self._continued = {c.name: _continued(c) for c in computations.values()}
 
     def function(self, c: Computation) -> None:
         label = f"{'ENTRY ' if c.entry else ''}%{c.name} {c.signature}{{"
@@ -171,7 +173,9 @@ class _Writer:
         results = _made(i, arrays)
         size = bytes_of(results)
         moved = 0.0
-        if i.opcode not in FREE and not i.opcode.endswith(_ENDINGS):
+        continued = i.name in self._continued[around.name]
+        if not (i.opcode in FREE or i.opcode.endswith(_ENDINGS) or continued
+                or i.target == _CHAIN_START):
             reads, writes = self._touched(i, [listing.size[o] for o in operands], size)
             moved = sum(reads) + writes
         cost = i.kind, i.text, arrays, results
@@ -181,7 +185,7 @@ class _Writer:
         if combined := combinations(*cost):
             listing.bodies[row] = combined
         if i.opcode in _VIEWS or i.opcode.endswith(_ENDINGS) or self._calls_loop(i) or \
-                i.target in _TELLING:
+                i.target in _TELLING or continued:
             listing.views.add(row)
             index = _INDEX.search(i.text) if i.opcode == "get-tuple-element" else None
             # What starts a move has more elements than it makes.
@@ -228,7 +232,9 @@ class _Writer:
             return self._parts[c.name]
         given = dict[int, float]()
         self._parts[c.name] = given, 0.0  # for a damaged one that holds itself
-        size = {x.name: float(bytes_of(hlo_arrays(x.type))) for x in c.body.values()}
+        continued = self._continued[c.name]
+        size = {x.name: 0.0 if x.name in continued else float(bytes_of(hlo_arrays(x.type)))
+                for x in c.body.values()}
         moves = {x.name: self._touched(x, [size.get(o, 0.0) for o in x.operands], size[x.name])
                  for x in c.body.values()}
         made = {name: _in_place(c, name) for name in _results(c)}
@@ -237,6 +243,8 @@ class _Writer:
         for x in reversed(c.body.values()):
             part, reads = wanted.get(x.name, 0.0), moves[x.name][0]
             number = _PARAMETER.search(x.text) if x.opcode == "parameter" else None
+            if x.name in continued:
+                reads = [0.0] * len(reads)
             if number:
                 given[int(number[1])] = part
             if x.kind in _PUTS and reads and x.name not in puts:  # into a copy of it
@@ -338,8 +346,20 @@ def _made(i: Instruction, operands: Arrays) -> Arrays:
 
 
 def _results(c: Computation) -> Sequence[str]:
-    """The values that a computation gives."""
-    return c.root.operands if c.root.opcode == "tuple" else [c.root.name]
+    """The values that a computation gives; of one that starts a move those that it moves."""
+    several = c.root.opcode == "tuple" or c.root.target == _CHAIN_START
+    return c.root.operands if several else [c.root.name]
+
+
+def _continued(c: Computation) -> set[str]:
+    """What continues and ends moves between devices that another fusion has started, and what it
+    hands on for them. A TPU's compiler writes such a move again in each fusion of a chain."""
+    body = c.body.values()
+    started = {o for x in body if x.target == _CHAIN_START for o in x.operands}
+    found = {x.name for x in body if x.target == _CHAIN_END
+             or (' frontend_attributes={chain_id="' in x.text and x.name not in started)}
+    handed = [c.body[o] for o in _results(c) if o in c.body] if found else ()
+    return found | {x.name for x in handed if x.opcode == "parameter"}
 
 
 def _in_place(c: Computation, name: str) -> list[Instruction]:

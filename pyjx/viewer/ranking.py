@@ -424,8 +424,9 @@ def tables(listing: Listing, spent: Costs, places: Places, scopes: Scopes,
     lines = [line or NO_LINE for line in lines_of(listing, places)]
     operations = [None if kind != OPERATION else name.removeprefix("stablehlo.")
                   for kind, name in zip(listing.kind, listing.operation, strict=True)]
-    crossing = [max(made, moved - made) * n if crosses(name) else 0.0 for made, moved, n, name in
-                zip(listing.size, listing.traffic, spent.runs, listing.operation, strict=True)]
+    crossing = [max(listing.size[row], listing.traffic[row] - listing.size[row]) * spent.runs[row]
+                if crosses(name) and row not in listing.views else 0.0
+                for row, name in enumerate(listing.operation)]
     moves, found = _picks_of_moves(listing), {}
     for name, amounts, largest in (("time", spent.own, False),
                                    ("array", arrays(listing, spent.runs, constants), True),

@@ -87,3 +87,74 @@ ENTRY %main (a: f32[64]) -> f32[64] {
 """
     form = program(hlo=text)["forms"][0]
     assert form["traffic"][0] == 2 * 256 and max(form["memory"]["live"]) == 2 * 256
+
+
+CHAIN = """HloModule m, is_scheduled=true, num_partitions=8
+
+%start (s: bf16[32,256]) -> (bf16[32,256], bf16[256,256], u32[]) {
+  %s = bf16[32,256]{1,0} parameter(0)
+  %gather.0 = bf16[256,256]{1,0} all-gather(%s), channel_id=1, dimensions={0}, \
+frontend_attributes={chain_id="0"}
+  ROOT %begun = (bf16[32,256]{1,0}, bf16[256,256]{1,0}, u32[]{:S(2)}) custom-call(%gather.0), \
+custom_call_target="AsyncCollectiveStart"
+}
+
+%meanwhile (c: bf16[32,256], b: bf16[256,256], f: u32[], x: bf16[128,256], w: bf16[256,256]) -> \
+(bf16[128,256], bf16[32,256], bf16[256,256], bf16[256,256], u32[]) {
+  %x = bf16[128,256]{1,0} parameter(3)
+  %w = bf16[256,256]{1,0} parameter(4)
+  %product = bf16[128,256]{1,0} convolution(%x, %w), dim_labels=bf_io->bf
+  %c = bf16[32,256]{1,0} parameter(0)
+  %b = bf16[256,256]{1,0} parameter(1)
+  %gather.1 = bf16[256,256]{1,0} all-gather(%c), channel_id=1, dimensions={0}, \
+frontend_attributes={chain_id="0"}
+  %f = u32[]{:S(2)} parameter(2)
+  ROOT %all = (bf16[128,256]{1,0}, bf16[32,256]{1,0}, bf16[256,256]{1,0}, bf16[256,256]{1,0}, \
+u32[]{:S(2)}) tuple(%product, %c, %b, %gather.1, %f)
+}
+
+%end (d: bf16[32,256], e: bf16[256,256], g: u32[]) -> bf16[256,256] {
+  %d = bf16[32,256]{1,0} parameter(0)
+  %e = bf16[256,256]{1,0} parameter(1)
+  %gather.2 = bf16[256,256]{1,0} all-gather(%d), channel_id=1, dimensions={0}, \
+frontend_attributes={chain_id="0"}
+  %g = u32[]{:S(2)} parameter(2)
+  ROOT %ended = bf16[256,256]{1,0} custom-call(%d, %e, %gather.2, %g), \
+custom_call_target="AsyncCollectiveDone"
+}
+
+ENTRY %main (part: bf16[32,256], y: bf16[128,256], v: bf16[256,256]) -> bf16[256,256] {
+  %part = bf16[32,256]{1,0} parameter(0)
+  %y = bf16[128,256]{1,0} parameter(1)
+  %v = bf16[256,256]{1,0} parameter(2)
+  %async-start = (bf16[32,256]{1,0}, bf16[256,256]{1,0}, u32[]{:S(2)}) fusion(%part), \
+kind=kCustom, output_to_operand_aliasing={{0}: (0, {})}, calls=%start
+  %g0 = bf16[32,256]{1,0} get-tuple-element(%async-start), index=0
+  %g1 = bf16[256,256]{1,0} get-tuple-element(%async-start), index=1
+  %g2 = u32[]{:S(2)} get-tuple-element(%async-start), index=2
+  %fusion = (bf16[128,256]{1,0}, bf16[32,256]{1,0}, bf16[256,256]{1,0}, bf16[256,256]{1,0}, \
+u32[]{:S(2)}) fusion(%g0, %g1, %g2, %y, %v), kind=kOutput, output_to_operand_aliasing={{1}: \
+(0, {}), {2}: (1, {}), {3}: (1, {}), {4}: (2, {})}, calls=%meanwhile
+  %h0 = bf16[32,256]{1,0} get-tuple-element(%fusion), index=1
+  %h1 = bf16[256,256]{1,0} get-tuple-element(%fusion), index=3
+  %h2 = u32[]{:S(2)} get-tuple-element(%fusion), index=4
+  ROOT %async-done = bf16[256,256]{1,0} fusion(%h0, %h1, %h2), kind=kCustom, \
+output_to_operand_aliasing={{}: (1, {})}, calls=%end
+}
+"""
+
+
+def test_a_move_that_several_fusions_continue_counts_once():
+    found = program(hlo=CHAIN, balance=240.0)
+    form = found["forms"][0]
+    moved = {t.removeprefix("ROOT ").partition(" ")[0]: traffic
+             for t, traffic in zip(form["text"].split("\n"), form["traffic"], strict=True)}
+    part, whole, results = (2 * 256 * n for n in (32, 256, 128))
+    assert moved["%async-start"] == moved["%gather.0"] == part + whole
+    assert moved["%fusion"] == moved["%product"] == whole + 2 * results
+    later = ("%begun", "%gather.1", "%gather.2", "%ended", "%async-done")
+    assert not any([moved[name] for name in later])
+    crossing, time = ([(found["strings"][o], amount) for o, amount, *_ in table["operations"]]
+                      for table in map(found["costs"].get, ("crossing", "time")))
+    assert crossing == [("all-gather", whole)]
+    assert [name for name, _ in time] == ["convolution", "all-gather"]
