@@ -62,6 +62,17 @@ class Size(int):
         return size_text(int(self))
 
 
+class Function(str):
+    """The name of a function, of which several may have it: the anchor tells them apart."""
+
+    anchor: str
+
+    def __new__(cls, name: str, place: str) -> Function:
+        made = super().__new__(cls, name)
+        made.anchor = html.escape(f"of-{name}-at-{place}")
+        return made
+
+
 class Section(Record):
     """A part of the page: a table, with what it is in one sentence."""
 
@@ -91,15 +102,15 @@ class Section(Record):
         def cell(name: str, value: Any) -> str:
             text = html.escape(str(value))
             kind = " class=long" if name and len(text) > _LONG else ""
-            if name == "function" and value in compiled and not are_these:
-                text = f"<a href='#of-{text}'>{text}</a>"
+            if isinstance(value, Function) and value.anchor in compiled and not are_these:
+                text = f"<a href='#{value.anchor}'>{text}</a>"
             elif not name and set(text) <= {"#"}:
                 text = f"<i style='width:{len(text) / 4}em'></i>"
             return f"<td{kind}>{text}</td>"
 
         head = "".join([f"<th>{html.escape(name)}</th>" for name in self.head])
-        first = {row[0]: row for row in reversed(self.rows)} if are_these else {}
-        names = [f" id='of-{html.escape(row[0])}'" if first.get(row[0]) is row else ""
+        first = {row[0].anchor: row for row in reversed(self.rows)} if are_these else {}
+        names = [f" id='{row[0].anchor}'" if are_these and first[row[0].anchor] is row else ""
                  for row in self.rows]
         rows = "\n".join([f"<tr{name}>{''.join(map(cell, self.head, row))}</tr>"
                           for name, row in zip(names, self.rows, strict=True)])
@@ -173,17 +184,20 @@ def _times(timer: Timer, found: explain.ProcessExplanation) -> Section:
 def _advice(found: explain.ProcessExplanation) -> Section:
     rows: list[tuple[float, str, str]] = []
     for e in found.functions:
+        name = Function(e.function, e.place)
         again: dict[tuple[str, str], list[explain.Trace]] = {}
         for trace in e.traces:
             for change in trace.changes[:1]:
                 again.setdefault((change.where, explain.cure_for(change)), []).append(trace)
+            rows += [(seconds, name, f"compiled again, {why}: {cure}")
+                     for why, cure, seconds in explain.compiled_again(trace)]
         for (_, cure), traces in again.items():
             times = "" if len(traces) == 1 else f" {len(traces)} times"
             spent = sum([t.trace_seconds + t.lower_seconds + t.compile_seconds for t in traces])
-            rows.append((spent, e.function,
+            rows.append((spent, name,
                          f"traced again{times}, {traces[-1].changes[0]}: {cure}"))
         reasons = {p.from_disk for t in e.traces for p in t.programs if type(p.from_disk) is str}
-        rows += [(e.compile_seconds, e.function, f"not kept on disk: {r}") for r in sorted(reasons)]
+        rows += [(e.compile_seconds, name, f"not kept on disk: {r}") for r in sorted(reasons)]
     if found.operations and (seconds := sum([row[-1] for row in found.operations])) > 0.1:
         names = ", ".join([row[0] for row in found.operations[:5]])
         rows.append((seconds, "operations outside of jit", f"jit the function that calls {names}"))
@@ -197,7 +211,7 @@ def _advice(found: explain.ProcessExplanation) -> Section:
 
 
 def _functions(found: explain.ProcessExplanation) -> Section:
-    rows = [(e.function, e.n_traces, e.n_programs, e.n_from_disk, *map(Seconds, (
+    rows = [(Function(e.function, e.place), e.n_traces, e.n_programs, e.n_from_disk, *map(Seconds, (
         e.trace_seconds, e.lower_seconds, e.compile_seconds, e.run_seconds)), e.place)
         for e in found.functions]
     return Section("Functions", "what was traced and compiled, the dearest first.",
@@ -206,9 +220,10 @@ def _functions(found: explain.ProcessExplanation) -> Section:
 
 
 def _compilations(found: explain.ProcessExplanation) -> Section:
-    rows = [(e.function, t.number, t.cache or "no program", *map(Seconds, (
+    rows = [(Function(e.function, e.place), t.number, t.cache or "no program", *map(Seconds, (
         t.trace_seconds, t.lower_seconds, t.compile_seconds)), t.caller,
-             t.cause if t.changes else _first(t.arguments))
+             "; ".join([str(t.cause) if t.changes else _first(t.arguments), *[
+                 f"compiled again: {why}" for why, *_ in explain.compiled_again(t)]]))
             for e in found.functions for t in e.traces]
     return Section("Compilations", "each trace, its caller, and why it was made.",
                    ("function", "trace", "cache", "tracing", "lowering", "compile", "called at",
@@ -227,7 +242,8 @@ def _lines() -> list[Section]:
     left_out: set[str] = set()
     devices = 1
     values: set[tuple[float, str, str, str, str]] = set()
-    for name, closed in [(h.name, closed) for h in ledger.histories() for e in h.entries
+    for name, closed in [(Function(h.name, h.place), closed) for h in ledger.histories()
+                         for e in h.entries
                          if not e.within and (closed := e.program()) is not None]:
         places = Places()
         listing = jaxpr_listing(closed, places)
@@ -276,7 +292,8 @@ def _source(line: str) -> str:
 def page(title: str, found: Sequence[Section]) -> str:
     """One HTML file that needs nothing else."""
     links = " ".join([f"<a href=#{s.anchor}>{html.escape(s.title)}</a>" for s in found])
-    compiled = frozenset([row[0] for s in found if s.title == "Compilations" for row in s.rows])
+    compiled = frozenset([row[0].anchor for s in found if s.title == "Compilations"
+                          for row in s.rows])
     parts = "\n".join([section.html(compiled) for section in found])
     style = files("pyjx.viewer").joinpath("assets", "report.css").read_text(encoding="utf-8")
     return (f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title>"

@@ -415,7 +415,7 @@ def compile_lowered(source: LoweredProgram, closed: ClosedJaxpr, name: str, comp
             propagate_to_parameters=[s is None for s in in_shardings],
             propagate_to_outputs=[s is None for s in placement.out_shardings],
             subject=(name, closed))
-    ledger.note_compiled(closed, name, device, options, found, time.seconds, source.fit)
+    ledger.note_compiled(closed, name, placement, options, found, time.seconds, source.fit)
     made: Executable = executable(loaded, closed, source, placement)
     made.from_disk = (options, traced_flags()) if found is True else None
     for inspection in source.inspections:

@@ -77,8 +77,9 @@ class Change(Record):
     """One difference between a trace and an earlier one.
 
     Attributes:
-      kind: what differs: `shape`, `rank`, `dtype`, `weak type`, `static`, `structure`, `keyword`,
-        `function`, `options`, `flag`, `axes`, `tracer`, `cleared` or `evicted`.
+      kind: what differs: `shape`, `rank`, `dtype`, `shape and dtype`, `weak type`, `sharding`,
+        `static`, `structure`, `keyword`, `function`, `options`, `flag`, `axes`, `tracer`, `cleared`
+        or `evicted`.
       where: the argument with its path, such as `batch['x']`, or the flag; empty for the function.
       before, after: what it was and what it is.
     """
@@ -299,24 +300,28 @@ def _program_lines(trace: Trace) -> list[str]:
     cache = f" ({trace.cache})" if trace.cache else ""
     lines = [f"trace {time_text(trace.trace_seconds)}, lower {time_text(trace.lower_seconds)}, "
              f"compile {time_text(trace.compile_seconds)}{cache}"]
-    own = [p for p in trace.programs if not p.derived]
-    for before, now in pairwise(own):
-        if before.device != now.device:
-            lines.append(f"compiled again, not traced: device {before.device} -> {now.device}")
-        elif before.options != now.options:
-            lines.append(f"compiled again, not traced: compiler options {before.options} -> "
-                         f"{now.options}")
-        elif now.memory:
-            lines.append("compiled again, not traced: for the budget, by the compiler's word")
-        else:
-            lines.append("compiled again, not traced: its program had been dropped")
+    lines += [f"compiled again, not traced: {why}" for why, *_ in compiled_again(trace)]
     reasons = [p.from_disk for p in trace.programs if isinstance(p.from_disk, str)]
     lines += [f"not kept on disk: {reason}" for reason in dict.fromkeys(reasons)]
     lines += dict.fromkeys([p.memory for p in trace.programs if p.memory])
-    derived = len(trace.programs) - len(own)
-    if derived:
+    if derived := sum([p.derived for p in trace.programs]):
         lines.append(f"{_times(derived, 'program')} of derivatives, batches or buckets of it")
     return lines
+
+
+def compiled_again(trace: Trace) -> list[tuple[str, str, float]]:
+    """Why there is another program of a trace, each time, what to do about it, and its seconds."""
+    found = []
+    for before, now in pairwise([p for p in trace.programs if not p.derived]):
+        kind = next((kind for kind in ("device", "shardings", "options")
+                     if getattr(before, kind) != getattr(now, kind)),
+                    "budget" if now.memory else "evicted")
+        why = {"budget": "for the budget, by the compiler's word",
+               "evicted": "its program had been dropped"}.get(kind) or (
+            f"{'compiler ' * (kind == 'options')}{kind} {getattr(before, kind)} -> "
+            f"{getattr(now, kind)}")
+        found.append((why, CURES[kind], now.seconds))
+    return found
 
 
 def _times(n: int, noun: str) -> str:
@@ -349,6 +354,9 @@ CURES = {
     "shape": "pad the argument to one of a few shapes, or have jit do it by its option dynamic",
     "rank": "give the argument the same number of axes in each call",
     "dtype": "convert the argument to one dtype before the call",
+    "shape and dtype": "convert the argument to one dtype, and pad it to one of a few shapes or have "
+                       "jit do it by its option dynamic",
+    "sharding": "give the argument one sharding before the calls, by jax.device_put(x, sharding)",
     "weak type": "always pass an array, as by jnp.asarray(x, dtype), or always a Python number",
     "static": "pass the value as an array, unless shapes or Python control flow depend on it",
     "identity": "give the class of the argument __eq__ and __hash__, or make the object once",
@@ -361,6 +369,10 @@ CURES = {
     "tracer": "pass the value that the function closes over as an argument",
     "cleared": "clear the caches less often",
     "evicted": "call the function with fewer signatures",
+    "device": "put the arguments on one device, or let jit take a function for each of them",
+    "shardings": "give the arguments the same shardings in each call, or jit the function with "
+                 "in_shardings",
+    "budget": "give it more memory",
 }
 
 
@@ -478,9 +490,10 @@ def _kind(old: Any, now: Any) -> str:
         return "dtype"
     if len(old.shape) != len(now.shape):
         return "rank"
-    if old.shape != now.shape:
-        return "shape"
-    return "dtype" if old.dtype != now.dtype else "weak type"
+    shape, dtype = old.shape != now.shape, old.dtype != now.dtype
+    if shape or dtype:
+        return "shape and dtype" if shape and dtype else "shape" if shape else "dtype"
+    return "weak type" if old.weak_type != now.weak_type else "sharding"
 
 
 def _static_changes(before: Entry, after: Entry) -> list[Change]:

@@ -33,6 +33,7 @@ from pyjx.runtime.signature import Parameters, parameters_of_code
 
 if TYPE_CHECKING:
     from pyjx.runtime.jit import JitSpec
+    from pyjx.runtime.placement import Placement
 
 ENTRIES = 64  # of a function, the latest
 FUNCTIONS = 1024  # those traced last
@@ -118,7 +119,8 @@ class Program(Record):
     """A program that was compiled for a trace.
 
     Attributes:
-      device: what it runs on, such as `cpu:0`.
+      device: what it runs on, the first of several, such as `cpu:0`.
+      shardings: those of its arguments, and the mesh that they are over.
       derived: whether it is that of a derivative or a batch of what was traced.
       options: the compiler's options.
       from_disk: whether the disk cache had it, or why it could not have it.
@@ -127,6 +129,7 @@ class Program(Record):
     """
 
     device: str
+    shardings: str
     derived: bool
     options: str
     from_disk: bool | str
@@ -277,7 +280,7 @@ def note_lowered(closed: ClosedJaxpr, name: str, seconds: float) -> None:
         _log(f"Finished jaxpr to MLIR module conversion jit({name}) in {seconds:.9f} sec")
 
 
-def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
+def note_compiled(closed: ClosedJaxpr, name: str, placement: Placement, options: Any,
                   from_disk: bool | str, seconds: float, fit: Any = None) -> None:
     """A program was compiled, or loaded from disk; `fit` is how it fits into its budget."""
     entry = getattr(closed.debug_info, "entry", None)
@@ -287,11 +290,20 @@ def note_compiled(closed: ClosedJaxpr, name: str, device: Any, options: Any,
             costs.compile += seconds
             costs.from_disk += from_disk is True
         if entry is not None and len(entry.compiled) < ENTRIES:
-            where = f"{device.platform}:{device.id}"
-            entry.compiled += (Program(where, not _is_own(entry, closed), in_short(options),
-                                       from_disk, seconds, "" if fit is None else str(fit)),)
+            device = placement.devices[0]
+            entry.compiled += (Program(f"{device.platform}:{device.id}", _shardings(placement),
+                                       not _is_own(entry, closed), in_short(options), from_disk, seconds,
+                                       "" if fit is None else str(fit)),)
     if _logs():
         _log(f"Finished XLA compilation of jit({name}) in {seconds:.9f} sec")
+
+
+def _shardings(placement: Placement) -> str:
+    if placement.mesh is None:
+        return "of one device"
+    specs = [str(getattr(s, "spec", s)) for s in placement.in_shardings]
+    axes = [f"{name}={n}" for name, n in placement.mesh.shape.items()]
+    return f"({', '.join(specs)}) over {', '.join(axes)}"
 
 
 def note_run(closed: ClosedJaxpr, name: str, seconds: float) -> None:

@@ -80,6 +80,44 @@ def test_advice_names_each_cause(tmp_path):
     assert told[shapes] > 0 and told[dtypes] > 0
 
 
+def test_what_is_compiled_again_has_its_cause_and_cure(tmp_path):
+    path = tmp_path / "again.py"
+    path.write_text("import jax, jax.numpy as jnp, numpy as np\n"
+                    "jax.config.update('jax_num_cpu_devices', 2)\n"
+                    "mesh, P = jax.sharding.Mesh(np.array(jax.devices()), ('d',)), jax.P\n"
+                    "rows, columns = [jax.NamedSharding(mesh, p) for p in (P('d'), P(None, 'd'))]\n"
+                    "x = jnp.ones((4, 4))\n"
+                    "f, g, h = [jax.jit(lambda x, n=n: x * n) for n in (2, 3, 4)]\n"
+                    "f(x), f(jax.device_put(x, rows)), f(jax.device_put(x, columns))\n"
+                    "g(jax.device_put(x, jax.devices()[0])), g(jax.device_put(x, jax.devices()[1]))\n"
+                    "explicit = jax.make_mesh((2,), ('d',))\n"
+                    "for p in (P('d'), P(None, 'd')):\n"
+                    "    h(jax.device_put(x, jax.NamedSharding(explicit, p)))\n"
+                    "k = jax.jit(lambda x: -x)\n"
+                    "k(jnp.ones(7)), k(jnp.ones(8, 'bfloat16')), k(jnp.ones(8))\n")
+    page = tmp_path / "page.json"
+    found = run("report", "-o", str(page), str(path), JAX_PLATFORMS="cpu")
+    assert found.returncode == 0, found.stderr
+    told = [row["why, and what to do"]
+            for row in json.loads(page.read_text())["What would shorten it"]]
+    for words in ("compiled again, shardings of one device -> (P('d',)) over d=2: give the arg",
+                  "shardings (P('d',)) over d=2 -> (P(None, 'd')) over d=2: give the arguments",
+                  "compiled again, device cpu:0 -> cpu:1: put the arguments on one device",
+                  "traced again, x: f32[4@d,4] -> f32[4,4@d]: give the argument one sharding",
+                  "x: f32[7] -> bf16[8]: convert the argument to one dtype, and pad it",
+                  "x: bf16[8] -> f32[8]: convert the argument to one dtype before"):
+        assert [why for why in told if words in why], (words, told)
+
+
+def test_links_of_functions_of_one_name_lead_to_each(tmp_path):
+    page = tmp_path / "page.html"
+    run("report", "-o", str(page), "-c", "import jax\nfor x in (1, 1., 2j):\n"
+        " jax.jit(lambda x: x)(x)\n jax.jit(lambda x: -x)(x)\n", JAX_PLATFORMS="cpu")
+    text = page.read_text()
+    links = set(re.findall(r"href='#(of-&lt;lambda[^'>]+)", text))
+    assert len(links) == 2 and links == set(re.findall(r"tr id='(of-[^'>]+)", text))
+
+
 def test_forms_of_the_report(program, tmp_path):
     text = run("report", str(program), JAX_PLATFORMS="cpu").stderr
     assert "\nWhat would shorten it: the dearest first.\n" in text
@@ -87,7 +125,7 @@ def test_forms_of_the_report(program, tmp_path):
     run("report", "-o", str(page), "-c", "import jax; jax.jit(lambda x: x)(1)", JAX_PLATFORMS="cpu")
     text = page.read_text()
     assert ">Compilations</h2>" in text
-    assert "<a href='#of-&lt;lambda&gt;'>" in text and "<tr id='of-&lt;lambda&gt;'>" in text
+    assert "<a href='#of-&lt;lambda&gt;-at-" in text and "<tr id='of-&lt;lambda&gt;-at-" in text
     assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?!#|'#)", text)  # one file
     links = set(re.findall(r"href='?#([^'>]+)", text))
     assert links <= set(re.findall(r"id='?([^'>]+)", text))
