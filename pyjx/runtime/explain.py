@@ -354,8 +354,8 @@ CURES = {
     "shape": "pad the argument to one of a few shapes, or have jit do it by its option dynamic",
     "rank": "give the argument the same number of axes in each call",
     "dtype": "convert the argument to one dtype before the call",
-    "shape and dtype": "convert the argument to one dtype, and pad it to one of a few shapes or have "
-                       "jit do it by its option dynamic",
+    "shape and dtype": "convert the argument to one dtype, and pad it to one of a few shapes or "
+                       "have jit do it by its option dynamic",
     "sharding": "give the argument one sharding before the calls, by jax.device_put(x, sharding)",
     "weak type": "always pass an array, as by jnp.asarray(x, dtype), or always a Python number",
     "static": "pass the value as an array, unless shapes or Python control flow depend on it",

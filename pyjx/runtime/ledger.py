@@ -291,9 +291,10 @@ def note_compiled(closed: ClosedJaxpr, name: str, placement: Placement, options:
             costs.from_disk += from_disk is True
         if entry is not None and len(entry.compiled) < ENTRIES:
             device = placement.devices[0]
-            entry.compiled += (Program(f"{device.platform}:{device.id}", _shardings(placement),
-                                       not _is_own(entry, closed), in_short(options), from_disk, seconds,
-                                       "" if fit is None else str(fit)),)
+            entry.compiled += (Program(
+                f"{device.platform}:{device.id}", _shardings(placement),
+                not _is_own(entry, closed), in_short(options), from_disk, seconds,
+                "" if fit is None else str(fit)),)
     if _logs():
         _log(f"Finished XLA compilation of jit({name}) in {seconds:.9f} sec")
 
