@@ -14,7 +14,7 @@ import types
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lowering.program import has_symbols
 from pyjx import configuration, jaxlib_api
@@ -34,9 +34,6 @@ from pyjx.runtime.meshes import set_mesh
 from pyjx.runtime.stages import Compiled, Lowered, Traced
 from pyjx.tree_util import tree_leaves
 from pyjx.version import PYJX_VERSION
-
-if TYPE_CHECKING:
-    from pyjx.runtime.budgets import MemoryProfile
 
 viewer = deferred("pyjx.viewer")  # its assets, for this form alone
 mosaic_calls = deferred("pyjx.experimental.pallas.mosaic_calls")
@@ -420,14 +417,14 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def _page(program: Program) -> str:
-    traced, static, expected = None, not program.is_symbolic, None
+    static = not program.is_symbolic
+    optimised = program.hlo_opt if static else None  # compiled first: it may be planned anew
+    traced = expected = None
     if isinstance(program, TracedProgram):
-        traced = program.traced
-        if static and program.lowered._program.fit:
-            expected = program.expected_memory
+        traced, expected = program.traced, program.lowered._expected_memory if static else None
     return str(viewer.page(
         program.name, jaxpr=traced,
-        stablehlo=program.stablehlo(locs="stack"), hlo=program.hlo_opt if static else None,
+        stablehlo=program.stablehlo(locs="stack"), hlo=optimised,
         cost=_xla_figures(program) if static else None,
         measured=program.measured, balance=ranking.BALANCES[program.platform.name],
         passes=() if traced is None else jaxprs.passes(program.lowered),
@@ -466,8 +463,8 @@ def _memory(program: Program) -> str:
     memory = program.memory
     if memory is None:
         raise UnsupportedError(f"XLA does not tell the memory of programs for {program.platform}")
-    profile = program.expected_memory if isinstance(program, TracedProgram) else None
-    return str(memory) if profile is None or profile.budget is None else (
+    profile = program.lowered._expected_memory if isinstance(program, TracedProgram) else None
+    return str(memory) if profile is None else (
         f"{memory}\n\nby the live ranges of the jaxpr, {profile}")
 
 
@@ -529,12 +526,6 @@ class TracedProgram(Program):
         with _over(self.mesh):
             return self.timed(  # type: ignore[no-any-return]
                 "lower", lambda: self.traced.lower(lowering_platforms=platforms))
-
-    @property
-    def expected_memory(self) -> MemoryProfile:
-        """The memory that it is expected to need, by its jaxpr."""
-        with _over(self.mesh):
-            return self.traced.memory()
 
     def stablehlo(self, *, names: str = "ssa", locs: str = "none") -> str:
         lowered = self.lowered

@@ -116,7 +116,7 @@ class Fit(Record):
 
     def beyond(self, name: str, peak: float, whose: str = "by the estimate") -> Exception:
         """The error for a program that needs more at its peak than its budget, by whose count."""
-        where = f", on all {self.n_devices} devices together," if self.n_devices > 1 else ""
+        where = f"{on_all}," if (on_all := _on_all(self.n_devices)) else ""
         hint = "" if self.work else _NOTHING
         return jaxlib_api.JaxRuntimeError(
             f"RESOURCE_EXHAUSTED: {name} does not fit in its memory_budget of "
@@ -348,9 +348,11 @@ class MemoryProfile(Record):
 
     Attributes:
       budget: bytes; None where there is none.
-      before, after: bytes while each operation runs, arguments and results among them.
+      before, after: bytes on each device while each operation runs, arguments and results among
+        them.
       largest: the arrays at the peak within the budget, the largest first.
       given_up: what is computed again, the largest first.
+      n_devices: how many devices these two are of together.
     """
 
     budget: int | None
@@ -358,6 +360,7 @@ class MemoryProfile(Record):
     after: list[int]
     largest: list[LiveArray]
     given_up: list[GivenUp]
+    n_devices: int = 1
 
     @property
     def peaks(self) -> tuple[int, int]:
@@ -368,19 +371,23 @@ class MemoryProfile(Record):
         before, after = self.peaks
         head = f"at its peak about {size_text(before)} by the estimate"
         if self.budget is not None and after > self.budget:
-            head += (f", which does not fit in the memory_budget of {size_text(self.budget)}: the "
+            head += (f", which is more than the memory_budget of {size_text(self.budget)}: the "
                      f"least that was found is about {size_text(after)}")
         elif self.budget is not None:
-            head += (f", within {size_text(self.budget)} about {size_text(after)}; when it is "
-                     "compiled XLA's count decides")
+            head += f", within {size_text(self.budget)} about {size_text(after)}"
+        head += "; when it is compiled XLA's count decides" * (self.budget is not None)
         lines = [head, *[f"{name:>9} |{_drawn(curve, before)}|" for name, curve in (
             ("without", self.before), ("within", self.after))[:1 if self.budget is None else 2]],
-            "the largest arrays then:", table_of(self.largest)]
+            f"the largest arrays then{_on_all(self.n_devices)}:", table_of(self.largest)]
         if self.given_up:
             moved = any([g.operation == "device_put" for g in self.given_up])
             lines += [f"computed again{', or moved to the host and back (device_put)' * moved}:",
                       *[f"  {g}" for g in self.given_up]]
         return "\n".join(lines)
+
+
+def _on_all(n_devices: int) -> str:
+    return f", on all {n_devices} devices together" if n_devices > 1 else ""
 
 
 def _drawn(curve: Sequence[int], peak: int, width: int = 64) -> str:
@@ -391,19 +398,26 @@ def _drawn(curve: Sequence[int], peak: int, width: int = 64) -> str:
 
 
 def profile(closed: ClosedJaxpr, name: str, budget: int | None, donated: Sequence[bool],
-            platform: str) -> MemoryProfile:
-    """What a program needs, and what it needs within a budget."""
+            platform: str, n_devices: int = 1) -> MemoryProfile:
+    """What a program needs, and what it needs within a budget, on each of so many devices."""
     closed = in_own_operations(closed, None, platform, True)
     lowered, _ = as_lowered(closed, platform, True, True)
     fit = Fitter(math.inf if budget is None else budget)(
-        closed, lowered, name, donated=donated, platform=platform)
+        closed, lowered, name, donated=donated, platform=platform, n_devices=n_devices)
+    return profile_of(fit)
+
+
+def profile_of(fit: Fit) -> MemoryProfile:
+    """What a program that was found needs."""
     found: dict[tuple[str, str], list[float]] = {}
     for eqn, n, work in fit.plan.again if fit.plan else ():
         row = found.setdefault((eqn.primitive.name, place_of(eqn)), [0, 0, 0.0])
         for k, x in enumerate((1, n, work)):
             row[k] += x
-    before, after = [[live.fixed + n for n in live.live] or [live.fixed]
+    before, after = [[(live.fixed + n) // fit.n_devices for n in live.live or [0]]
                      for live in (fit.before, fit.after)]
-    return MemoryProfile(budget, before, after, largest(fit.closed.jaxpr, fit.after, fit.sizes),
-                  sorted([GivenUp(*key, int(t), int(n), w) for key, (t, n, w) in found.items()],
-                         key=lambda g: -g.bytes))
+    budget = None if fit.budget == math.inf else int(fit.budget)
+    return MemoryProfile(
+        budget, before, after, largest(fit.closed.jaxpr, fit.after, fit.sizes),
+        sorted([GivenUp(*key, int(t), int(n), w) for key, (t, n, w) in found.items()],
+               key=lambda g: -g.bytes), fit.n_devices)

@@ -188,7 +188,7 @@ class Traced(_Stage):
         device = placement.devices[0] if placement.devices else None
         return budgets.profile(  # type: ignore[no-any-return]
             t.closed, t.name, None if budget is None else budgets.bytes_on(budget, device),
-            t.donated, placement.platform)
+            t.donated, placement.platform, len(placement.devices) or 1)
 
     def physicalize(self, ctx: Any = None) -> Traced:
         """The traced function with key arrays as the integer arrays that they are."""
@@ -263,6 +263,13 @@ class Lowered(_Stage):
         if mesh is None:
             return infos
         return tree_map(lambda x: x.update(sharding=with_devices(x.sharding, mesh)), infos)
+
+    @property
+    def _expected_memory(self) -> MemoryProfile | None:
+        """What the program that was lowered, or the one that was compiled, is expected to need;
+        None where there is no budget."""
+        fit = self._program.fit
+        return None if fit is None else budgets.profile_of(fit)
 
     def _text(self, debug_info: bool) -> str:
         if not debug_info:

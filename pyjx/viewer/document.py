@@ -294,4 +294,4 @@ def show(fun: Callable[..., Any], *args: Any, optimised: bool = True, height: in
     return View(page(traced.fun_name, jaxpr=traced, hlo=optimised_hlo,
                      stablehlo=lowered.as_text(debug_info=True), balance=BALANCES[platform],
                      passes=passes(lowered),
-                     memory=traced.memory() if lowered._program.fit else None), height)
+                     memory=lowered._expected_memory), height)

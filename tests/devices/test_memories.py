@@ -160,3 +160,14 @@ def test_a_limit_is_of_each_device():
         with pytest.raises(jax.errors.JaxRuntimeError, match=f"arrays of the process on {one}"):
             jax.device_put(rows, one)
         assert jax.device_put(rows, other).size == kept.size
+
+
+def test_budgets_are_of_each_device(mesh):
+    cut = NamedSharding(mesh, P(("x", "y")))
+    program = jax.inspect.trace(
+        jax.jit(lambda x: jnp.sin(x) * 2, in_shardings=cut, memory_budget="80KiB"),
+        jax.ShapeDtypeStruct((1024, 64), np.float32))
+    text = program.emit("memory")
+    assert "within 80.0 KiB about 64.0 KiB" in text
+    assert "the largest arrays then, on all 8 devices together:" in text
+    assert program.traced.memory().peaks == (64 << 10, 64 << 10)

@@ -233,3 +233,18 @@ def test_programs_with_callbacks_are_looked_at(name: str, device: Any) -> None:
     assert program.memory is not None
     with pytest.raises(RuntimeError, match="It can be looked at"):
         program.compiled()(*args)
+
+
+@pytest.mark.skipif(not backends.plugin_library("tpu"), reason="libtpu is not installed")
+def test_budgets_are_told_as_they_were_met():
+    """With what is on the host, which the platform of this process would not have put there."""
+    def loss(ws, x):
+        return jnp.mean(jax.lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, ws)[0] ** 2)
+
+    given = [jax.ShapeDtypeStruct(s, np.float32) for s in ((24, 1024, 1024), (16384, 1024))]
+    program = inspect.trace(jax.jit(jax.grad(loss), memory_budget="700MiB"), *given,
+                            platform="tpu:v5e")
+    text = program.emit("memory")
+    assert "device_put" in text and "within 700.0 MiB" in text
+    assert "more than the memory_budget" not in text and "f32[24,16384,1024]" not in text
+    assert program.emit("html")
