@@ -138,21 +138,21 @@ class Counted:
         return self
 
 
-_Known = dict[tuple[ClosedJaxpr | Jaxpr, str], Counted]
+_Memo = dict[tuple[ClosedJaxpr | Jaxpr, str], Counted]
 
 
-def counted(program: ClosedJaxpr | Jaxpr, line: str = "?", known: _Known | None = None) -> Counted:
-    """What one run of a program does, where `line` is that of the operation around. What is `known`
-    of programs inside was counted where they are run before."""
-    known = {} if known is None else known
-    if (program, line) in known:
-        return known[program, line]
-    found, constants = known.setdefault((program, line), Counted()), constants_of(program)
+def counted(program: ClosedJaxpr | Jaxpr, line: str = "?", memo: _Memo | None = None) -> Counted:
+    """What one run of a program does, where `line` is that of the operation around. The memo has
+    what programs inside do that are run before."""
+    memo = {} if memo is None else memo
+    if (program, line) in memo:
+        return memo[program, line]
+    found, constants = memo.setdefault((program, line), Counted()), constants_of(program)
     used = used_variables(program.jaxpr)
     for eqn in program.eqns:
         at, runs = user_line(eqn.source_info.traceback) or line, runs_of(eqn, constants)
         for run in runs:
-            of_each = [counted(p, at, known) for p in run.programs]
+            of_each = [counted(p, at, memo) for p in run.programs]
             dearest = max(of_each, key=lambda c: sum(c.amounts))
             found.add(dearest, 1 if run.times is None else run.times)
             found.exact &= run.times is not None and len(of_each) == 1
@@ -285,7 +285,7 @@ def touched(operation: str, operands: Sequence[float], results: float) -> tuple[
     name, reads = plain(operation), list(operands)
     if _TAKES.fullmatch(name) and reads:
         reads[0] = min(reads[0], results)
-    elif _PUTS.fullmatch(name):  # scatters have several buffers, indices, as many updates
+    elif puts(name):  # scatters have several buffers, indices, as many updates
         first = len(reads) // 2 + 1 if name.startswith("scatter") else 1
         parts = [min(pair) for pair in zip(reads, reads[first:2 * first], strict=False)]
         given = results if name == "swap" else 0.0
@@ -293,6 +293,11 @@ def touched(operation: str, operands: Sequence[float], results: float) -> tuple[
         reads[:len(parts)] = [min(part, before) for part in parts]
         results = sum(parts) + given
     return reads, results
+
+
+def puts(operation: str) -> bool:
+    """Whether an operation of any form writes a part of its first operand in place."""
+    return _PUTS.fullmatch(plain(operation)) is not None
 
 
 def plain(operation: str) -> str:
@@ -336,8 +341,8 @@ def _said(eqn: JaxprEqn) -> Amounts | list[Runs] | None:
     primitive = eqn.primitive
     if primitive.arithmetic is not None:
         return primitive.arithmetic(eqn)
-    if holds_jaxprs(eqn) and (program := program_of(primitive, eqn.params)) is not None:
-        return [Runs(program, 1.0)]
+    if runs := runs_of(eqn, {}):
+        return [Runs(run.programs[0], run.times or 1.0) for run in runs]
     if primitive.moves or not eqn.outvars:
         return 0.0, 0.0
     if primitive.effects is not None:  # foreign functions

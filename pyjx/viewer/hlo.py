@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from pyjx.core.records import Record
-from pyjx.runtime.costs import plain, touched
+from pyjx.runtime.costs import plain, puts, touched
 from pyjx.runtime.counted_loops import Carried, Known, Number, trips
 from pyjx.viewer.listing import (
     CLOSING,
@@ -29,7 +29,6 @@ FREE = frozenset((
     "parameter", "partition-id", "replica-id", "tuple"))
 _VIEWS = frozenset(("bitcast", "get-tuple-element", "opt-barrier", "optimization-barrier", "tuple",
                     "while"))
-_PUTS = frozenset(("dynamic_update_slice", "scatter"))
 # Custom calls that tell XLA of what they are given, which is what they give; with those for memory
 # that others fill all that read and write nothing.
 _TELLING = frozenset((
@@ -38,7 +37,6 @@ _TELLING = frozenset((
     "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape", "xla.sdy.PropagationBarrier"))
 _IDLE = _TELLING | {"AllocateBuffer", "CreateBuffer"}
 _CHAIN_START, _CHAIN_END = "AsyncCollectiveStart", "AsyncCollectiveDone"
-_START = "-start"
 _ENDINGS = ("-done", "-update")  # of what was started, whose results they are
 _BODIES = {"fusion": Bodies(FUSED), "call": ONCE, "conditional": ONCE, "async": ONCE}
 _RUNNING = frozenset(("call", "conditional", "while"))
@@ -189,12 +187,12 @@ class _Writer:
             listing.views.add(row)
             index = _INDEX.search(i.text) if i.opcode == "get-tuple-element" else None
             # What starts a move has more elements than it makes.
-            if index and not any(listing.operation[o].endswith(_START) for o in operands):
+            if index and not any(listing.operation[o].endswith("-start") for o in operands):
                 listing.picks[row] = int(index[1])
         if i.type.startswith("("):
             listing.elements[row] = [bytes_of((array,)) for array in results]
-        if puts := self._puts(i):
-            listing.in_place[row] = {k: (operands[number], 0) for k, number in puts.items()
+        if written := self._puts(i):
+            listing.in_place[row] = {k: (operands[number], 0) for k, number in written.items()
                                      if number < len(operands)}
         if i.called:
             if i.opcode == "conditional":
@@ -238,7 +236,7 @@ class _Writer:
         moves = {x.name: self._touched(x, [size.get(o, 0.0) for o in x.operands], size[x.name])
                  for x in c.body.values()}
         made = {name: _in_place(c, name) for name in _results(c)}
-        puts = {x.name for found in made.values() if found for x in found[1:]}
+        written = {x.name for found in made.values() if found for x in found[1:]}
         wanted = {c.root.name: 1.0}  # which part of each value
         for x in reversed(c.body.values()):
             part, reads = wanted.get(x.name, 0.0), moves[x.name][0]
@@ -247,7 +245,7 @@ class _Writer:
                 reads = [0.0] * len(reads)
             if number:
                 given[int(number[1])] = part
-            if x.kind in _PUTS and reads and x.name not in puts:  # into a copy of it
+            if puts(x.kind) and reads and x.name not in written:  # into a copy of it
                 reads = [size.get(x.operands[0], 0.0), *reads[1:]]
             for o, n in zip(x.operands, reads, strict=True):
                 if size.get(o):
@@ -260,7 +258,7 @@ class _Writer:
     def _puts(self, i: Instruction) -> dict[int, int]:
         """Of results that are written where operands are, their positions and those of the
         operands."""
-        if i.kind in _PUTS:
+        if puts(i.kind):
             return {0: 0}
         c, found = self._called(i, "fusion", "async"), dict[int, Instruction]()
         if c and i.kind == "fusion":
@@ -316,7 +314,7 @@ def trips_said(i: Instruction) -> float | None:
 
 def _known(c: Computation, name: str, deep: bool = True) -> Known:
     """What is known of a value of a loop."""
-    x = next(reversed(_chain(c, name, ("copy", "bitcast"))), None)
+    x = next(reversed(_chain(c, name, ("copy", "bitcast").__contains__)), None)
     if x is None:
         return None
     if x.opcode == "constant":
@@ -337,7 +335,7 @@ def _made(i: Instruction, operands: Arrays) -> Arrays:
     """The arrays that an instruction makes: what starts a move has its operands beside them, unless
     these are as many, and words of state."""
     made = list(hlo_arrays(i.type))
-    if i.opcode.endswith(_START) and len(made) > len(operands):
+    if i.opcode.endswith("-start") and len(made) > len(operands):
         for array in operands:
             if array in made:
                 made.remove(array)
@@ -364,18 +362,18 @@ def _continued(c: Computation) -> set[str]:
 
 def _in_place(c: Computation, name: str) -> list[Instruction]:
     """A parameter, and what puts parts into it to make a value; none if that is made otherwise."""
-    chain = _chain(c, name, ("bitcast", *_PUTS))
-    puts = [x for x in chain if x.kind in _PUTS]
-    return [chain[-1], *puts] if puts and chain[-1].opcode == "parameter" else []
+    chain = _chain(c, name, lambda kind: kind == "bitcast" or puts(kind))
+    written = [x for x in chain if puts(x.kind)]
+    return [chain[-1], *written] if written and chain[-1].opcode == "parameter" else []
 
 
-def _chain(c: Computation, name: str, kinds: Collection[str]) -> list[Instruction]:
-    """What makes a value, and what makes its first operand, as long as that is of such kinds.
+def _chain(c: Computation, name: str, passes: Callable[[str], bool]) -> list[Instruction]:
+    """What makes a value, and what makes its first operand, as long as its kind passes.
     Each stands once, though in a damaged text they may read each other."""
     found = dict[str, Instruction]()
     while name in c.body and name not in found:
         x = found[name] = c.body[name]
-        name = x.operands[0] if x.kind in kinds and x.operands else ""
+        name = x.operands[0] if passes(x.kind) and x.operands else ""
     return [*found.values()]
 
 

@@ -168,11 +168,6 @@ class Listing:
       entry: the row at which the program begins.
     """
 
-    __slots__ = ("alternatives", "bodies", "by_one", "calls", "depth", "devices", "elements",
-                 "entry", "flops", "given_back", "in_place", "inexact", "kind", "name", "operands",
-                 "operation", "own", "picks", "place", "scopes", "shape", "size", "text", "title",
-                 "traffic", "unsized", "views")
-
     def __init__(self, title: str) -> None:
         self.title = title
         self.text: list[str] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyjx.runtime.costs import touched
+from pyjx.runtime.costs import puts, touched
 from pyjx.runtime.counted_loops import Carried, Known, Number, trips
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, ONCE, UNCOUNTED, UNKNOWN, Listing, Places
 from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
@@ -13,7 +13,6 @@ from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
 FREE = frozenset(("return", "func.return", "stablehlo.return", "sdy.return",
                   "stablehlo.constant", "stablehlo.optimization_barrier", "stablehlo.tuple"))
 _VIEWS = frozenset(("stablehlo.optimization_barrier", "stablehlo.reshape"))
-_PUTS = frozenset(("stablehlo.dynamic_update_slice", "stablehlo.scatter"))
 _CALLS = frozenset(("call", "func.call", "stablehlo.composite"))
 _RUNNING = _CALLS | {"stablehlo.while", "stablehlo.case", "stablehlo.if", "sdy.manual_computation"}
 _ALTERNATIVES = frozenset(("stablehlo.case", "stablehlo.if"))
@@ -184,7 +183,7 @@ class _Writer:
             self._starts[row] = list(starts.values())
         elif operation == "stablehlo.return" and self._open and self._open[-1] in self._starts:
             self._count(self._open[-1], _VALUE.findall(rest))
-        if operation in _PUTS or starts:
+        if puts(operation) or starts:
             listing.in_place[row] = dict(enumerate(read[:len(starts) or 1]))
         values.update(dict.fromkeys(starts, row))
         if opens:
