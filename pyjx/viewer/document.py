@@ -215,15 +215,11 @@ def _whole(numbers: Sequence[float], unknown: Collection[int]) -> list[float]:
     return [-1 if row in unknown else int(x) if x == int(x) else x for row, x in enumerate(numbers)]
 
 
-def _columns(places: Places, strings: _Strings) -> dict[str, list[int]]:
-    frames = places.frames
-    return {
-        "file": strings.numbers([f[0] for f in frames]),
-        "function": strings.numbers([f[1] for f in frames]),
-        "line": [f[2] for f in frames],
-        "column": [f[3] for f in frames],
-        "caller": [f[4] for f in frames],
-    }
+def _columns(places: Places, strings: _Strings) -> dict[str, Sequence[int]]:
+    files, functions, lines, columns, callers = zip(*places.frames, strict=True) \
+        if places.frames else [()] * 5
+    return {"file": strings.numbers(files), "function": strings.numbers(functions),
+            "line": lines, "column": columns, "caller": callers}
 
 
 def _source(places: Places) -> dict[str, dict[int, str]]:

@@ -69,14 +69,14 @@ class Instruction(Record):
 
     name: str
     type: str
-    opcode: str
-    kind: str
-    target: str
-    operands: Sequence[str]
-    called: Sequence[str]
-    text: str
-    op_name: str
-    place: int
+    opcode: str = ""
+    kind: str = ""
+    target: str = ""
+    operands: Sequence[str] = ()
+    called: Sequence[str] = ()
+    text: str = ""
+    op_name: str = ""
+    place: int = UNKNOWN
 
 
 class Computation(Record):
@@ -415,8 +415,7 @@ def _instruction(line: str, start: re.Match[str], frames: dict[int, int], places
     end = _type_end(line, start.end())
     opcode = _OPCODE.match(line, end)
     if opcode is None:
-        return Instruction(start[2], line[start.end():end], "", "", "", (), (), line.strip(), "",
-                           UNKNOWN)
+        return Instruction(start[2], line[start.end():end], text=line.strip())
     close = closing(line, opcode.end() - 1)
     operands = [name[1] for part in split(line[opcode.end():close], ",")
                 if (name := _NAME.search(part.strip()))] if opcode[1] not in (
