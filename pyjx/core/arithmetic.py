@@ -8,7 +8,7 @@ and the like; or the programs that do them, and how often each runs; None where 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -87,10 +87,32 @@ def combined(windows: float, eqn: JaxprEqn) -> float:
 
 def joined(eqn: JaxprEqn) -> float:
     """How often a reduction combines two elements: those of a window, or along the axes that go."""
-    results = size(eqn.outvars[0])  # as many in each of them
     if "window_dimensions" in eqn.params:
-        return combined(results, eqn)
+        given, made, p = eqn.invars[0].aval, eqn.outvars[0].aval, eqn.params
+        return joined_in_windows(zip(
+            made.shape, p["window_dimensions"], given.shape, p["window_strides"],
+            [before for before, _ in p["padding"]], p["base_dilation"], p["window_dilation"],
+            strict=True))
+    results = size(eqn.outvars[0])  # as many in each of them
     return max(size(eqn.invars[0]) - results, 0.0)
+
+
+def joined_in_windows(axes: Iterable[Sequence[int]]) -> float:
+    """How often a reduction of windows combines two elements; of axes it needs what `products`
+    does. Windows that each hold all of an axis are the same: one is reduced, without padding.
+
+    >>> joined_in_windows([(5, 1, 5, 1, 0, 1, 1), (4, 3, 4, 1, 1, 1, 1)])
+    40.0
+    >>> joined_in_windows([(5, 1, 5, 1, 0, 1, 1), (4, 7, 4, 1, 3, 1, 1)])
+    15.0
+    """
+    windows = elements = 1.0
+    for out, window, operand, stride, before, dilation, window_dilation in axes:
+        whole = window_dilation == 1 and (
+            (out - 1) * stride <= before < window - (operand - 1) * dilation)
+        windows *= min(out, 1) if whole else out
+        elements *= operand if whole else window
+    return windows * max(elements - 1, 0.0)
 
 
 def reduction(eqn: JaxprEqn) -> tuple[float, float]:

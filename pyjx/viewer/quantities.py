@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from pyjx.core import arithmetic as rules
-from pyjx.core.arithmetic import OF_COMPLEX, OfMatrices, products
+from pyjx.core.arithmetic import OF_COMPLEX, OfMatrices, joined_in_windows, products
 from pyjx.runtime.costs import plain
 from pyjx.viewer.listing import APPLIED, Bodies
 
@@ -86,7 +86,7 @@ _LIBRARY_PRODUCT = re.compile(r"__cublas(?!\$triangular)|__triton_gemm")
 _TARGET = re.compile(r'call_target(?:_name = |=)"([^"]*)"|custom_call @"?([\w.$]+)')
 _SORTED = re.compile(r"\bdimensions?(?: = |=\{)(\d+)")
 _LENGTHS = re.compile(r"fft_length=\{([\d,]*)\}|\blength = (?:\[|array<i64: )([\d, ]*)")
-_WINDOW = re.compile(r"(?:window=\{size=|window_dimensions = array<i64: )([\dx, ]+)")
+_SIZES = "size|window_dimensions"
 _LABELS = re.compile(r"dim_labels=(\w+)_(\w+)->(\w+)|"
                      r"dim_numbers = \[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]")
 
@@ -184,20 +184,39 @@ def combinations(operation: str, text: str, operands: Arrays, results: Arrays) -
         return None
     sizes = [float(math.prod(shape)) for shape, _ in operands]
     out = float(math.prod(results[0][0]))
-    window = _WINDOW.search(text) if name in ("reduce_window", "select_and_scatter") else None
-    joined = math.prod(map(int, _DIGITS.findall(window[1]))) - 1 if window else 0
     times: tuple[float, ...] = (sum(sizes),)  # over devices, of each operand
     if name == "reduce":
         times = (max(sizes[0] - out, 0.0),)
     elif name == "reduce_window":
-        times = (out * joined,)
+        (given, _), (made, _) = operands[0], results[0]
+        n = len(made)
+        axes = zip(made, _along(text, _SIZES, 1, n), given, _steps(text, n), strict=False)
+        times = (joined_in_windows([(*sizes, *steps) for *sizes, steps in axes]),)
     elif name == "scatter":
         times = (sizes[-1],)
     elif name == "select_and_scatter":  # what is scattered comes second
+        joined = math.prod(_along(text, _SIZES, 1, len(operands[0][0]))) - 1
         times = (sum(sizes[1:2]) * joined, sum(sizes[1:2]))
     if " applies " in text:  # the body has no rows
         times = (times[0] * _scale(results[0][1]),)
     return Bodies(APPLIED, times)
+
+
+def _along(text: str, names: str, default: int, n: int, each: int = 1) -> list[int]:
+    """What a text says of each of n axes under one of some names, or the first of several of it."""
+    given = re.search(rf"\b(?:{names}) ?= ?(?:array<i64: |dense<)?"
+                      r"(\[\[.*?\]\]|\[[^\]]*\]|[\dx_-]+(?:, -?\d+)*)", text)
+    numbers = list(map(int, re.findall(r"-?\d+", given[1]))) if given else []
+    numbers = numbers * each * n if len(numbers) == 1 else numbers  # the same for all
+    return (numbers if len(numbers) == each * n else [default] * each * n)[::each]
+
+
+def _steps(text: str, n: int) -> Iterator[tuple[int, int, int, int]]:
+    """Along each axis the stride of windows, the padding before the operand, its dilation and that
+    of the window."""
+    return zip(_along(text, "stride|window_strides", 1, n), _along(text, "pad|padding", 0, n, 2),
+               _along(text, "lhs_dilate|base_dilations", 1, n),
+               _along(text, "rhs_dilate|window_dilations", 1, n), strict=True)
 
 
 def _convolution(text: str, x: Shape, kernel: Shape, out: Shape) -> float:
@@ -206,17 +225,9 @@ def _convolution(text: str, x: Shape, kernel: Shape, out: Shape) -> float:
     sides = [re.findall(r"\w", side) for side in found.groups() if side] if found else []
     if [len(side) for side in sides] != [len(x), len(kernel), len(out)]:
         return 2.0 * math.prod(out) * math.prod(kernel)
-    n = len(out) - 2
-
-    def along(name: str, default: int, each: int = 1) -> list[int]:
-        given = re.search(rf"\b{name} ?= ?(\[\[.*?\]\]|\[[^\]]*\]|[\dx_-]+)", text)
-        numbers = list(map(int, re.findall(r"-?\d+", given[1]))) if given else []
-        return (numbers if len(numbers) == each * n else [default] * each * n)[::each]
-
-    windows = zip(along("stride", 1), along("pad", 0, 2), along("lhs_dilate", 1),
-                  along("rhs_dilate", 1), strict=True)
     inner, of_kernel, outer = sides
     made = [products(out[outer.index(str(i))], kernel[of_kernel.index(str(i))],
-                     x[inner.index(str(i))], *window) for i, window in enumerate(windows)]
+                     x[inner.index(str(i))], *steps)
+            for i, steps in enumerate(_steps(text, len(out) - 2))]
     others = out[outer.index("b")] * out[outer.index("f")]
     return 2.0 * others * kernel[of_kernel.index("i")] * math.prod(made)

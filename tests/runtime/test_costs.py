@@ -63,6 +63,8 @@ def both(a, b):
     (lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (2, 2)), (PLANE,), 64 * 3),
     (lambda x: lax.reduce_window(x, 0.0, lax.add, (3,), (1,), "SAME", (2,), (3,)), (LINE,),
      199 * 2),
+    (lambda x: lax.reduce_window(x, 0.0, lax.add, (100,), (1,), ((99, 0),)), (LINE,), 100 * 99),
+    (lambda x: lax.reduce_window(x, 0.0, lax.add, (199,), (1,), ((99, 99),)), (LINE,), 99),
     (lambda x: lax.reduce_window(x, 0.0, twice, (3,), (1,)), (LINE,), 98 * 2 * 2),
     (lambda x: lax.reduce_window((x, x), (0.0, 0.0), both, (3,), (1,)), (LINE,), 98 * 2 * 3),
     (lambda x: lax.reduce(x, 0.0, twice, (0,)), (LINE,), 99 * 2),

@@ -185,3 +185,37 @@ def test_keys_and_tokens_are_counted_over():
     traced = jax.jit(walk).trace(jax.random.key(0), 1.0)
     assert traced.cost().total.flops > 0
     assert jaxpr_listing(traced.jaxpr, Places()).exact
+
+
+SOFTMAX = """HloModule m, is_scheduled=true
+
+%sum (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[]{:T(128)} parameter(0)
+  %b = f32[]{:T(128)} parameter(1)
+  ROOT %c = f32[]{:T(128)} add(%a, %b)
+}
+
+%inside (e: f32[4,512,4096]) -> f32[4,512,4096] {
+  %e = f32[4,512,4096]{2,1,0:T(8,128)} parameter(0)
+  %zero = f32[]{:T(128)} constant(0)
+  %sums = f32[4,512,4096]{2,1,0:T(8,128)} reduce-window(%e, %zero), WINDOW, to_apply=%sum
+  ROOT %d = f32[4,512,4096]{2,1,0:T(8,128)} divide(%e, %sums)
+}
+
+ENTRY %main (x: f32[4,512,4096]) -> f32[4,512,4096] {
+  %x = f32[4,512,4096]{2,1,0:T(8,128)} parameter(0)
+  ROOT %f = f32[4,512,4096]{2,1,0:T(8,128)} fusion(%x), kind=kLoop, calls=%inside
+}
+"""
+
+
+@pytest.mark.parametrize(("window", "combined"), [
+    ("window={size=1x1x8191 pad=0_0x0_0x4095_4095}", 2048 * 4095),
+    ("window={size=1x1023x8191 pad=0_0x511_511x4095_4095}", 4 * (512 * 4096 - 1)),
+    ("window={size=1x1x8191 pad=0_0x0_0x8190_0}", 2048 * 4096 * 8190),  # of what comes before
+    ("window={size=1x1x4096 pad=0_0x0_0x4095_0}", 2048 * 4096 * 4095),
+    ("window={size=1x3x3 pad=0_0x1_1x1_1}", 2048 * 4096 * 8),
+    ("window={size=1x1x2 pad=0_0x0_0x4095_4095 rhs_dilate=1x1x8190}", 2048 * 4096)])
+def test_windows_that_hold_the_same_are_reduced_once(window, combined):
+    listing = hlo_listing(SOFTMAX.replace("WINDOW", window), Places(), "Optimised HLO")
+    assert listing.flops[listing.entry] == 2048 * 4096 + combined

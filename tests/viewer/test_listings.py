@@ -106,6 +106,8 @@ def test_of_symbolic_sizes_nothing_is_known():
 @pytest.mark.parametrize(("f", "n"), [
     (lambda x: lax.reduce_window(x, 0.0, lax.add, (3,), (1,)), 98 * 2),
     (lambda x: lax.reduce_window(x, 0.0, lambda a, b: a + b * 2, (3,), (1,)), 98 * 2 * 2),
+    (lambda x: lax.reduce_window(x, 0.0, lax.add, (199,), (1,), ((99, 99),)), 99),
+    (lambda x: lax.reduce_window(x, 0.0, lax.add, (199,), (1,), ((99, 99),)).sum(), 99 + 99),
     (lambda x: lax.reduce(x, 0.0, lambda a, b: a + b * 2, (0,)), 99 * 2),
     (lambda x: lax.reduce(x[:0], 0.0, lambda a, b: a + b * 2, (0,)), 0),
     (jnp.sum, 99), (jnp.max, 99)])
