@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from pyjx.core.records import Record
-from pyjx.runtime.costs import plain, puts, touched
 from pyjx.runtime.counted_loops import Carried, Known, Number, trips
+from pyjx.runtime.touched import plain, puts, touched
 from pyjx.viewer.listing import (
     CLOSING,
     FUSED,

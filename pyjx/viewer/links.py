@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from pyjx.runtime.costs import plain
+from pyjx.runtime.touched import plain
 from pyjx.viewer.listing import OPERATION, UNKNOWN, Listing, Places, name_parts
 
 _Key = TypeVar("_Key", bound=Hashable)

@@ -80,8 +80,6 @@ class Places:
     (1, 0)
     """
 
-    __slots__ = ("_known", "frames")
-
     def __init__(self) -> None:
         self.frames: list[tuple[str, str, int, int, int]] = []
         self._known: dict[tuple[str, str, int, int, int], int] = {}

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from pyjx.core import arithmetic as rules
 from pyjx.core.arithmetic import OF_COMPLEX, OfMatrices, joined_in_windows, products
-from pyjx.runtime.costs import plain
+from pyjx.runtime.touched import plain
 from pyjx.viewer.listing import APPLIED, Bodies
 
 _HLO_ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=\s]*)\]")

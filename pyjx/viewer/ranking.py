@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from pyjx.core.records import Record
-from pyjx.runtime.costs import plain
+from pyjx.runtime.touched import plain
 from pyjx.viewer.hlo import instruction_names
 from pyjx.viewer.listing import (
     APPLIED,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyjx.runtime.costs import puts, touched
 from pyjx.runtime.counted_loops import Carried, Known, Number, trips
+from pyjx.runtime.touched import puts, touched
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, ONCE, UNCOUNTED, UNKNOWN, Listing, Places
 from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
 
