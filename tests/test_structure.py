@@ -81,7 +81,7 @@ def test_every_file_that_architecture_names_is_there() -> None:
 # by what that takes, as its commit says.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
     (sources.code_lines, 93_124),
-    (lambda: PATHS, 494),
+    (lambda: PATHS, 495),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),
     (files_in_circles, 0),
