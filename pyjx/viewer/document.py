@@ -22,7 +22,7 @@ from pyjx.viewer import hlo as hlo_forms
 from pyjx.viewer import stablehlo as stablehlo_forms
 from pyjx.viewer.graphs import call_graph
 from pyjx.viewer.jaxprs import Pass, changes, jaxpr_listing, jaxpr_of, passes
-from pyjx.viewer.links import count_kernels, links, name_products
+from pyjx.viewer.links import count_kernels, links, name_products, name_transfers
 from pyjx.viewer.listing import UNKNOWN, Listing, Places
 from pyjx.viewer.memory import MemoryCurve, memory, thinned
 from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, divided, lines_of, tables
@@ -114,6 +114,7 @@ def program(*, jaxpr: ClosedJaxpr | Traced | None = None, stablehlo: str | None 
         count_kernels(listing, listings[0], places)
     if hlo is not None and len(listings) > 1:
         name_products(listings[-1], listings[-2], places)
+        name_transfers(listings[-1], listings[-2])
     strings = _Strings({"": 0})
     linked = links(listings, places)
     scopes = Scopes(listings[0], places,

@@ -22,7 +22,17 @@ from pyjx.viewer.listing import (
     Places,
     split,
 )
-from pyjx.viewer.quantities import Arrays, arithmetic, bytes_of, combinations, hlo_arrays, target_of
+from pyjx.viewer.quantities import (
+    HOST,
+    Arrays,
+    arithmetic,
+    bytes_of,
+    combinations,
+    hlo_arrays,
+    hlo_device_arrays,
+    placed_on_host,
+    target_of,
+)
 
 FREE = frozenset((
     "add-dependency", "after-all", "bitcast", "constant", "get-tuple-element", "opt-barrier",
@@ -169,17 +179,18 @@ class _Writer:
         arrays = () if i.opcode in FREE else tuple(
             [a for o in operands for a in hlo_arrays(listing.shape[o])])
         results = _made(i, arrays)
-        size = bytes_of(results)
-        moved = 0.0
+        size, reads, writes = bytes_of(results), [0.0] * len(operands), 0.0
         continued = i.name in self._continued[around.name]
         if not (i.opcode in FREE or i.opcode.endswith(_ENDINGS) or continued
                 or i.target == _CHAIN_START):
             reads, writes = self._touched(i, [listing.size[o] for o in operands], size)
-            moved = sum(reads) + writes
         cost = i.kind, i.text, arrays, results
         row = rows[i.name] = listing.add(
             i.text, depth, operation=i.opcode, shape=i.type, name=i.op_name, place=i.place,
-            size=size, traffic=moved, operands=operands, own=arithmetic(*cost))
+            size=size, traffic=sum(reads) + writes, operands=operands, own=arithmetic(*cost))
+        held = self._held(i, row, results)
+        if i.kind not in _RUNNING and i.kind != "async":  # of what these run it is noted
+            self._note_transfer(row, reads, writes)
         if combined := combinations(*cost):
             listing.bodies[row] = combined
         if i.opcode in _VIEWS or i.opcode.endswith(_ENDINGS) or self._calls_loop(i) or \
@@ -190,7 +201,7 @@ class _Writer:
             if index and not any(listing.operation[o].endswith("-start") for o in operands):
                 listing.picks[row] = int(index[1])
         if i.type.startswith("("):
-            listing.elements[row] = [bytes_of((array,)) for array in results]
+            listing.elements[row] = [bytes_of((array,)) for array in held]
         if written := self._puts(i):
             listing.in_place[row] = {k: (operands[number], 0) for k, number in written.items()
                                      if number < len(operands)}
@@ -209,6 +220,29 @@ class _Writer:
                 if len(i.called) > 1:
                     listing.add(f"%{name} {c.signature}{{", depth + 1, NOTE)
                 self._body(c, depth + 1 + (len(i.called) > 1))
+        for inside in range(row + 1, len(listing) if i.kind == "fusion" else 0):
+            listing.to_host.pop(inside, None)
+
+    def _held(self, i: Instruction, row: int, results: Arrays) -> Arrays:
+        """What an instruction makes on a device; how much is on the host is noted."""
+        listing, held = self.listing, results
+        if HOST in i.type:
+            held = _made(i, tuple([a for o in listing.operands[row]
+                                   for a in hlo_device_arrays(listing.shape[o])]),
+                         hlo_device_arrays)
+        elif placed_on_host(i.text):  # before XLA has put it there
+            held = ()
+        if on_host := bytes_of(results) - bytes_of(held):
+            listing.on_host[row] = on_host
+        return held
+
+    def _note_transfer(self, row: int, reads: Sequence[float], writes: float) -> None:
+        """Note what an operation moves to the host or from it."""
+        listing = self.listing
+        taken = sum([n for o, n in zip(listing.operands[row], reads, strict=True)
+                     if o in listing.on_host])
+        if moved := abs(taken - min(writes, listing.on_host.get(row, 0))):
+            listing.to_host[row] = moved
 
     def _touched(self, i: Instruction, operands: Sequence[float], results: float
                  ) -> tuple[list[float], float]:
@@ -331,10 +365,11 @@ def _known(c: Computation, name: str, deep: bool = True) -> Known:
         if deep else None
 
 
-def _made(i: Instruction, operands: Arrays) -> Arrays:
+def _made(i: Instruction, operands: Arrays, arrays_of: Callable[[str], Arrays] = hlo_arrays
+          ) -> Arrays:
     """The arrays that an instruction makes: what starts a move has its operands beside them, unless
     these are as many, and words of state."""
-    made = list(hlo_arrays(i.type))
+    made = list(arrays_of(i.type))
     if i.opcode.endswith("-start") and len(made) > len(operands):
         for array in operands:
             if array in made:

@@ -13,8 +13,10 @@ from lowering.locations import Scope
 from pyjx.core.avals import nbytes, taken_over
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import frame_at, user_code
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from pyjx.core.lifetimes import device_bytes
 from pyjx.core.name_stack import Scope as NamedScope
+from pyjx.core.places import Space
 from pyjx.core.printer import JaxprPpContext, Printer
 from pyjx.core.records import Record
 from pyjx.core.value_texts import shortened
@@ -109,6 +111,7 @@ class _Writer(Printer):
         self._heads[jaxpr] = row = self.listing.add(
             f"{name} = {self._opening(jaxpr)}", 0, HEAD, name=name,
             size=int(sum([nbytes(v.aval) for v in jaxpr.all_invars])))
+        self._note_host(row, jaxpr.all_invars)
         self._body(jaxpr, row, 1, scope)
         while self._waiting:
             called = next(iter(self._waiting))
@@ -156,7 +159,11 @@ class _Writer(Printer):
             operands=list(dict.fromkeys(
                 [rows[v] for v in eqn.invars if isinstance(v, Var) and v in rows])))
         if len(eqn.outvars) > 1 or eqn.primitive.holder.loops:
-            listing.elements[row] = [nbytes(v.aval) for v in eqn.outvars]
+            listing.elements[row] = [device_bytes(v.aval) for v in eqn.outvars]
+        self._note_host(row, eqn.outvars)
+        if kind == "device_put":
+            listing.to_host[row] = sum([nbytes(v.aval) for x, v in zip(
+                eqn.invars, eqn.outvars, strict=True) if _is_on_host(x) != _is_on_host(v)])
         self._in_place(eqn, row)
         rows.update(dict.fromkeys(eqn.outvars, row))
         self._position.update({v: k for k, v in enumerate(eqn.outvars)})
@@ -208,6 +215,11 @@ class _Writer(Printer):
             place = self._called[place, at]
         return place
 
+    def _note_host(self, row: int, values: Iterable[Atom]) -> None:
+        """Note what of the values of a row is in the memory of the host."""
+        if found := sum([nbytes(v.aval) for v in values if _is_on_host(v)]):
+            self.listing.on_host[row] = found
+
     def _in_place(self, eqn: JaxprEqn, row: int) -> None:
         """Note which results of an update, or of a loop, lie where its operands do."""
         holder, listing = eqn.primitive.holder, self.listing
@@ -233,6 +245,10 @@ class _Writer(Printer):
             return
         head = self.listing.add(f"{key} = {self._opening(jaxpr)}", depth + 1, NOTE)
         self._body(jaxpr, head, depth + 2, scope)
+
+
+def _is_on_host(value: Atom) -> bool:
+    return getattr(value.aval, "memory_space", None) is Space.Host
 
 
 def _jaxprs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:

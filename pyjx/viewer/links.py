@@ -58,6 +58,27 @@ def _keys(listing: Listing, places: Places) -> list[tuple[Hashable, ...] | None]
     return keys
 
 
+def name_transfers(listing: Listing, before: Listing) -> None:
+    """Give what moves values to the host or from it the names and places of what says so before:
+    XLA gives it none, or those of the loop around it. What moves as much in one direction comes in
+    the same order."""
+    found = _transfers(before)
+    for key, rows in _transfers(listing).items():
+        said = found.get(key, [])
+        if len({before.place[r] for r in said}) == 1:
+            said = said[:1] * len(rows)
+        for row, source in zip(rows, said, strict=False) if len(said) == len(rows) else ():
+            listing.name[row], listing.place[row] = before.name[source], before.place[source]
+
+
+def _transfers(listing: Listing) -> dict[tuple[bool, float], list[int]]:
+    """The rows that move values to the host (True) or from it, by the bytes that they move."""
+    found: dict[tuple[bool, float], list[int]] = {}
+    for row, moved in listing.to_host.items():
+        found.setdefault((row in listing.on_host, moved), []).append(row)
+    return found
+
+
 def name_products(listing: Listing, before: Listing, places: Places) -> None:
     """Give products to which XLA gave no name, such as that of a matrix and a vector which it makes
     one of two matrices, that of those before which have no relative and are as much arithmetic."""

@@ -154,6 +154,9 @@ class Listing:
       picks: for views of one element of a tuple, its position.
       in_place: for rows that write results where operands were, by the position of each of these
         the row of its operand, and which of the results of that it is; loops are such rows.
+      on_host: for rows whose results are in the memory of the host, their bytes there; what is in
+        `elements` is on a device.
+      to_host: the bytes that rows move between the memory of the host and that of a device.
       given_back: the results that lie where donated arguments were, each as its row and its
         position among the results of that.
       scopes: the names of the user's scopes, where they are known.
@@ -187,6 +190,8 @@ class Listing:
         self.elements: dict[int, Sequence[int]] = {}
         self.picks: dict[int, int] = {}
         self.in_place: dict[int, dict[int, tuple[int, int]]] = {}
+        self.on_host: dict[int, int] = {}
+        self.to_host: dict[int, float] = {}
         self.given_back: set[tuple[int, int]] = set()
         self.scopes: set[str] = set()
         self.unsized: set[int] = set()
@@ -274,6 +279,10 @@ class Listing:
     def exact(self) -> bool:
         """Whether it is known how often each operation of the program runs."""
         return self.entry not in self.inexact
+
+    def on_device(self, row: int) -> int:
+        """Bytes of the results that are in the memory of a device."""
+        return self.size[row] - self.on_host.get(row, 0)
 
     def runs_bodies(self, row: int) -> bool:
         return row in self.bodies and self.bodies[row].how == RUN

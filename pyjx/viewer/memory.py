@@ -100,7 +100,7 @@ class _Estimate:
         """Bytes of a function's arguments: those that its head has, and those in rows."""
         listing = self._listing
         own = self._own(head, parameters=True)
-        return listing.size[head] + sum([
+        return listing.on_device(head) + sum([
             sum(self._sizes(r)) for r in own if listing.operation[r] == "parameter"])
 
     def function(self, head: int) -> _Curve:
@@ -111,8 +111,8 @@ class _Estimate:
         return self._known[head]
 
     def _sizes(self, row: int) -> Sequence[int]:
-        """The bytes of what a row gives, or of each of its elements."""
-        return self._listing.elements.get(row) or (self._listing.size[row],)
+        """The bytes on a device of what a row gives, or of each of its elements."""
+        return self._listing.elements.get(row) or (self._listing.on_device(row),)
 
     def _own(self, head: int, parameters: bool = False) -> list[int]:
         """The operations of a function itself; with its `parameters` or without."""

@@ -17,6 +17,9 @@ from pyjx.runtime.touched import plain
 from pyjx.viewer.listing import APPLIED, Bodies
 
 _HLO_ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,<=\s]*)\]")
+HOST = "S(5)"  # in the layout of what is in the host's memory
+_HOST_ARRAY = re.compile(
+    rf"\b[a-z]\w*\[[\d,<=\s]*\]\{{[^{{}}]*{re.escape(HOST)}[^{{}}]*\}}")
 _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)([^<>,]+(?:<[^<>]*>)?)[^<>]*>")
 _DIGITS = re.compile(r"\d+")
 
@@ -49,6 +52,15 @@ def hlo_arrays(text: str) -> Arrays:
     """
     return tuple([(tuple(map(int, _DIGITS.findall(dims))), element)
                   for element, dims in _HLO_ARRAY.findall(text)])
+
+
+def hlo_device_arrays(text: str) -> Arrays:
+    """As `hlo_arrays`, in which those in the memory of the host are of nothing.
+
+    >>> hlo_device_arrays("(f32[8]{0:T(8)S(5)}, f32[8]{0})")
+    (((0,), 'token'), ((8,), 'f32'))
+    """
+    return hlo_arrays(_HOST_ARRAY.sub("token[0]", text) if HOST in text else text)
 
 
 @lru_cache(4096)
@@ -84,6 +96,7 @@ _CONTRACTING = re.compile(r"lhs_contracting_dims=\{([\d,]*)\}|contracting_dims =
                           r"lhs_contracting_dimensions\"?(?: = |:)\[([\d, \"]*)\]")
 _LIBRARY_PRODUCT = re.compile(r"__cublas(?!\$triangular)|__triton_gemm")
 _TARGET = re.compile(r'call_target(?:_name = |=)"([^"]*)"|custom_call @"?([\w.$]+)')
+_PLACEMENT = re.compile(r'_xla_buffer_placement ?= ?"(\w+)"')
 _SORTED = re.compile(r"\bdimensions?(?: = |=\{)(\d+)")
 _LENGTHS = re.compile(r"fft_length=\{([\d,]*)\}|\blength = (?:\[|array<i64: )([\d, ]*)")
 _SIZES = "size|window_dimensions"
@@ -149,6 +162,16 @@ def target_of(kind: str, text: str) -> str:
     """What a custom call calls; nothing of other operations."""
     found = _TARGET.search(text) if kind == "custom_call" else None
     return found[1] or found[2] if found else ""
+
+
+def placed_on_host(text: str) -> bool | None:
+    """Whether a custom call says of a value that it is on the host, or on a device; None of others.
+
+    >>> placed_on_host('frontend_attributes={_xla_buffer_placement="pinned_host"}')
+    True
+    """
+    found = _PLACEMENT.search(text) if "_xla_buffer_placement" in text else None
+    return found[1] != "device" if found else None
 
 
 def _scale(element: str) -> float:

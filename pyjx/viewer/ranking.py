@@ -259,9 +259,9 @@ def _largest_own(listing: Listing, row: int, ends: Sequence[int]) -> int:
             for types in listing.shape[head + 1:ends[head]]:
                 inner.update(_arrays(types))
     if len(results) < 2 and not inner:
-        return listing.size[row]  # as the types of keys do not tell it
+        return listing.on_device(row)  # as the types of keys do not tell it
     largest = max([bytes_of((a,)) for a in results if a not in inner], default=0)
-    return min(largest, listing.size[row])  # beside what starts a move are its operands
+    return min(largest, listing.on_device(row))  # beside what starts a move are its operands
 
 
 def _arrays(types: str) -> Arrays:
@@ -427,6 +427,8 @@ def tables(listing: Listing, spent: Costs, places: Places, scopes: Scopes,
     crossing = [max(listing.size[row], listing.traffic[row] - listing.size[row]) * spent.runs[row]
                 if crosses(name) and row not in listing.views else 0.0
                 for row, name in enumerate(listing.operation)]
+    for row, moved in listing.to_host.items():
+        crossing[row] = moved * spent.runs[row]
     moves, found = _picks_of_moves(listing), {}
     for name, amounts, largest in (("time", spent.own, False),
                                    ("array", arrays(listing, spent.runs, constants), True),

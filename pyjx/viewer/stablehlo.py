@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pyjx.runtime.counted_loops import Carried, Known, Number, trips
 from pyjx.runtime.touched import puts, touched
 from pyjx.viewer.listing import CLOSING, HEAD, NOTE, ONCE, UNCOUNTED, UNKNOWN, Listing, Places
-from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, tensors
+from pyjx.viewer.quantities import arithmetic, bytes_of, combinations, placed_on_host, tensors
 
 FREE = frozenset(("return", "func.return", "stablehlo.return", "sdy.return",
                   "stablehlo.constant", "stablehlo.optimization_barrier", "stablehlo.tuple"))
 _VIEWS = frozenset(("stablehlo.optimization_barrier", "stablehlo.reshape"))
 _CALLS = frozenset(("call", "func.call", "stablehlo.composite"))
+_PARTS = frozenset(("stablehlo.reshape", "stablehlo.slice", "stablehlo.dynamic_slice"))
 _RUNNING = _CALLS | {"stablehlo.while", "stablehlo.case", "stablehlo.if", "sdy.manual_computation"}
 _ALTERNATIVES = frozenset(("stablehlo.case", "stablehlo.if"))
 
@@ -30,6 +31,8 @@ _RESULTS = re.compile(r"^((?:%[\w$.\-]+(?::\d+)?(?:, )?)+) = ")
 _OPERATION = re.compile(r'^"?([\w$.]+)"?')
 _CALLEE = re.compile(r"@([\w.$\-]+|\"[^\"]*\")")
 _PARAMETER = re.compile(r"(%[\w$.\-]+): ((?:[^,<>()]|<[^<>]*(?:<[^<>]*>[^<>]*)*>)+)")
+_GIVEN_ON_HOST = re.compile(
+    r'(%[\w$.\-]+): (tensor<[^<>]*(?:<[^<>]*>)?[^<>]*>) \{[^%]*?memory_kind = "\w*host"')
 _REGION = re.compile(r"\s+(?:cond|do|reducer\(.*) ?\{$")
 _DEVICES = re.compile(r"mhlo\.num_(replicas|partitions) = (\d+)")
 _TESTED = re.compile(r"compare (\w+),")
@@ -114,6 +117,7 @@ class _Writer:
         self._locations = locations
         self._open: list[int] = []  # the rows whose bodies are open
         self._values: dict[str, int] = {}
+        self._on_host = set[str]()
         self._carried: dict[str, int] = {}  # of what a loop carries its position
         self._starts: dict[int, list[str]] = {}  # of loops, and what is known of their tests
         self._tests: dict[int, Known] = {}
@@ -142,6 +146,7 @@ class _Writer:
             self._parameters(text, row)
         elif function := _FUNCTION.match(text):
             self._values = {}
+            self._on_host = set()
             row = self.listing.add(text, len(self._open), HEAD, name=function[1].strip('"'))
             self._functions[function[1].strip('"')] = row
             self._donated = list(map(int, _DONATED.findall(text)))
@@ -156,6 +161,10 @@ class _Writer:
         for value, _ in found:
             self._values[value] = row
         self.listing.size[row] = _size(", ".join([types for _, types in found]))
+        on_host = dict(_GIVEN_ON_HOST.findall(text))
+        self._on_host.update(on_host)
+        if on_host:
+            self.listing.on_host[row] = _size(", ".join(on_host.values()))
 
     def _operation(self, text: str, name: str, place: int) -> None:
         listing, values = self.listing, self._values
@@ -186,6 +195,7 @@ class _Writer:
         if puts(operation) or starts:
             listing.in_place[row] = dict(enumerate(read[:len(starts) or 1]))
         values.update(dict.fromkeys(starts, row))
+        self._note_host(row, results[1] if results else "", rest, starts)
         if opens:
             values.update(dict.fromkeys([v for v, _ in _PARAMETER.findall(rest)], row))
         if operation in ("return", "func.return"):
@@ -203,6 +213,38 @@ class _Writer:
             listing.views.add(row)
         if opens:
             self._open.append(row)
+
+    def _note_host(self, row: int, result: str, text: str, starts: Collection[str]) -> None:
+        """Note whether what an operation gives is in the memory of the host: custom calls say it;
+        parts of it are there, and so is all that they are put into."""
+        listing, operation, given = self.listing, self.listing.operation[row], self._on_host
+        read = [f"{v}#{k}" if k else v for v, k in _READ.findall(text) if v not in starts]
+        was, placed = not given.isdisjoint(read[:1]), placed_on_host(text)
+        if placed is not None and placed != was:
+            listing.to_host[row] = listing.size[row]
+        holds = puts(operation) and not given.isdisjoint(read[1:])
+        if holds:
+            self._put_on_host(read[0])
+        for carried, value in zip(starts, read, strict=False):
+            if value in given:
+                self._put_on_host(carried)
+        if placed or holds or (was and placed is None and operation in _PARTS):
+            given.add(result)
+            listing.on_host[row] = listing.size[row]
+
+    def _put_on_host(self, value: str) -> None:
+        """Note that what a loop carries is in the memory of the host."""
+        listing, k = self.listing, self._carried.get(value, 0)
+        row = self._values.get(value, UNKNOWN)
+        sizes = [*listing.elements.get(row, ())]
+        if row not in self._starts or value in self._on_host or k >= len(sizes):
+            return
+        listing.on_host[row] = listing.on_host.get(row, 0) + sizes[k]
+        sizes[k] = 0
+        listing.elements[row] = sizes
+        result = _VALUE.match(listing.text[row])
+        if result:
+            self._on_host.update((value, f"{result[0]}#{k}" if len(sizes) > 1 else result[0]))
 
     def _count(self, row: int, given: Sequence[str]) -> None:
         """Note what the test of a loop gives; or at the end of its body how often it runs."""
