@@ -39,12 +39,13 @@ FREE = frozenset((
     "parameter", "partition-id", "replica-id", "tuple"))
 _VIEWS = frozenset(("bitcast", "get-tuple-element", "opt-barrier", "optimization-barrier", "tuple",
                     "while"))
-# Custom calls that tell XLA of what they are given, which is what they give; with those for memory
-# that others fill all that read and write nothing.
+# Custom calls that tell XLA of what they are given, which is what they give, or is side by side in
+# it; with those for memory that others fill all that read and write nothing.
 _TELLING = frozenset((
-    "AssumeGatherIndicesInBound", "LayoutConstraint", "Pin", "SPMDFullToShardShape",
-    "SPMDShardToFullShape", "Sharding", "Unpin", "xla.sdy.FuncResultSharding",
-    "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape", "xla.sdy.PropagationBarrier"))
+    "AssumeGatherIndicesInBound", "ConcatBitcast", "LayoutConstraint", "Pin",
+    "SPMDFullToShardShape", "SPMDShardToFullShape", "Sharding", "Unpin",
+    "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape",
+    "xla.sdy.PropagationBarrier"))
 _IDLE = _TELLING | {"AllocateBuffer", "CreateBuffer"}
 _CHAIN_START, _CHAIN_END = "AsyncCollectiveStart", "AsyncCollectiveDone"
 _ENDINGS = ("-done", "-update")  # of what was started, whose results they are
@@ -390,7 +391,7 @@ def _continued(c: Computation) -> set[str]:
     body = c.body.values()
     started = {o for x in body if x.target == _CHAIN_START for o in x.operands}
     found = {x.name for x in body if x.target == _CHAIN_END
-             or (' frontend_attributes={chain_id="' in x.text and x.name not in started)}
+             or ('chain_id="' in x.text and x.name not in started)}
     handed = [c.body[o] for o in _results(c) if o in c.body] if found else ()
     return found | {x.name for x in handed if x.opcode == "parameter"}
 

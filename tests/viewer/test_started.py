@@ -158,3 +158,25 @@ def test_a_move_that_several_fusions_continue_counts_once():
                       for table in map(found["costs"].get, ("crossing", "time")))
     assert crossing == [("all-gather", whole)]
     assert [name for name, _ in time] == ["convolution", "all-gather"]
+
+
+def test_parts_that_arrive_side_by_side_are_their_whole():
+    found = program(hlo="""HloModule m, is_scheduled=true
+
+ENTRY %main (p: bf16[2,512,1024]) -> bf16[2,512,1024] {
+  %p = bf16[2,512,1024]{2,1,0} parameter(0)
+  %slice-start = ((bf16[2,512,1024]{2,1,0}), bf16[1,512,1024]{2,1,0:S(1)}, s32[]{:S(2)}) \
+slice-start(%p), slice={[0:1], [0:512], [0:1024]}
+  %slice-start.1 = ((bf16[2,512,1024]{2,1,0}), bf16[1,512,1024]{2,1,0:S(1)}, s32[]{:S(2)}) \
+slice-start(%p), slice={[1:2], [0:512], [0:1024]}
+  %slice-done = bf16[1,512,1024]{2,1,0:S(1)} slice-done(%slice-start)
+  %slice-done.1 = bf16[1,512,1024]{2,1,0:S(1)} slice-done(%slice-start.1)
+  %both = bf16[2,512,1024]{2,1,0:S(1)} custom-call(%slice-done, %slice-done.1), \
+custom_call_target="ConcatBitcast"
+  ROOT %n = bf16[2,512,1024]{2,1,0} negate(%both)
+}
+""")
+    form, whole = found["forms"][0], 2 * 2 * 512 * 1024
+    assert form["traffic"][0] == 4 * whole  # twice read and written, as parts and to negate them
+    assert {found["strings"][o] for o, *_ in found["costs"]["time"]["operations"]} == {
+        "slice-start", "negate"}
