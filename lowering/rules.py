@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -80,10 +81,10 @@ def without_gpu_kernels(names: Collection[str]) -> None:
 
 
 def rule(*names: str, platform: str | Sequence[str] | None = None, widens: bool = False,
-         elementwise: bool = False, foreign: bool = False, apart: bool = False
-         ) -> Callable[[Emit], Emit]:
-    """Declare the lowering of the primitives with these names, on a platform, several, or all.
-    `LoweringRule` tells of the options.
+         elementwise: bool = False, foreign: bool = False, apart: bool = False,
+         within: Callable[..., Any] | None = None) -> Callable[[Emit], Emit]:
+    """Declare the lowering of the primitives with these names, on a platform, several, or all,
+    or what `within(emit, b, eqn, *operands)` makes of it. `LoweringRule` tells of the options.
 
     A rule for one platform goes before one for all; a primitive without a rule for a platform is
     decomposed there.
@@ -96,9 +97,10 @@ def rule(*names: str, platform: str | Sequence[str] | None = None, widens: bool 
         raise ValueError(f"rule: platform is one of {', '.join(PLATFORMS)}, got {platform!r}")
 
     def register(emit: Emit) -> Emit:
+        made = emit if within is None else partial(within, emit)
         for p in platforms:
             for name in names:
-                _register(name, p, LoweringRule(emit, p, widens, elementwise, foreign, apart))
+                _register(name, p, LoweringRule(made, p, widens, elementwise, foreign, apart))
         return emit
 
     return register

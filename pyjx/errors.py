@@ -153,8 +153,9 @@ class NonConcreteBooleanIndexError(JAXIndexError):
         super().__init__(_about(
             self, tracer, f"Array boolean indices must be concrete; got {_type(tracer)}",
             "The number of selected elements would decide the shape of the result. Keep the "
-            f"shape: jnp.where({mask}, x, 0), or jnp.where({mask}, value, x) to assign, or give "
-            "the number of elements as the size argument of jnp.nonzero or jnp.where."))
+            f"shape: jnp.where({mask}, x, 0), or jnp.where({mask}, value, x) to assign; give "
+            f"reductions the mask, as in x.mean(where={mask}); or give the number of elements as "
+            "the size argument of jnp.nonzero or jnp.where."))
 
 
 class UnexpectedTracerError(JAXTypeError):

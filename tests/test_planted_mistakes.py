@@ -634,6 +634,7 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     ("jnp.where(mask[..., None], value, x)", lambda: jax.jit(
         lambda x, m: x.at[m].set(0))(X, V > 1)),
     ("jnp.where(mask, x, 0)", lambda: jax.jit(lambda x, m: x[:, m])(X, V > 1)),
+    ("x.mean(where=mask[..., None])", lambda: jax.jit(lambda x, m: x[m].mean(0))(X, V > 1)),
     ("jnp.where(mask[..., None, None], x, 0)", lambda: jax.jit(
         lambda x, m: x[m])(jnp.ones((4, 2, 2)), V > 1)),
     ("jnp.where(mask, x, 0)", lambda: jax.jit(lambda x: x[x > 1])(X)),

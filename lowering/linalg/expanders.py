@@ -3,14 +3,13 @@ rules of all platforms need: triangles, blocks, and results of calls that may fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lowering import rules
 from lowering.builder import Block, in_avals
+from lowering.rules import Emit, rule
 from lowering.shapes import slice_, transpose
 from lowering.types import quoted, tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
@@ -86,23 +85,15 @@ def identity(b: Block, aval: ShapedArray) -> str:
     return _kept(b, "EQ", b.constant(1, aval), aval)
 
 
-def of_some(*names: str, **options: Any) -> Callable[[rules.Emit], rules.Emit]:
-    """`rules.rule` of what computes something of matrices, if they and the result have elements.
-
-    Of nothing the factors that have some are the identity, and orders are as they were."""
-    def register(emit: rules.Emit) -> rules.Emit:
-        @wraps(emit)
-        def emit_some(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-            outs = out_avals(eqn)
-            if in_avals(eqn)[0].size and outs[0].size:
-                return emit(b, eqn, *operands)
-            found = [b.iota(a, a.ndim - 1) if a.dtype == INT else
-                     identity(b, a) if a.size else b.constant(0, a) for a in outs]
-            return found if eqn.primitive.multiple_results else found[0]
-
-        return rules.rule(*names, **options)(emit_some)
-
-    return register
+def of_some(emit: Emit, b: Block, eqn: JaxprEqn, *operands: str) -> Any:
+    """What `emit` computes of matrices, if they and the result have elements. Of nothing the
+    factors that have some are the identity, and orders are as they were."""
+    outs = out_avals(eqn)
+    if in_avals(eqn)[0].size and outs[0].size:
+        return emit(b, eqn, *operands)
+    found = [b.iota(a, a.ndim - 1) if a.dtype == INT else
+             identity(b, a) if a.size else b.constant(0, a) for a in outs]
+    return found if eqn.primitive.multiple_results else found[0]
 
 
 def complex_of(b: Block, real: str, imag: str, aval: Any) -> str:
@@ -126,14 +117,14 @@ def _call(b: Block, target: str, operands: Sequence[str], takes: Sequence[Any],
         f"{quoted(config)}}} : ({tensor_types(takes)}) -> {results}", len(gives))
 
 
-@of_some("cholesky")
+@rule("cholesky", within=of_some)
 def _cholesky(b: Block, eqn: JaxprEqn, x: str) -> str:
     (aval,) = out_avals(eqn)
     return triangle(b, b.line(f"stablehlo.cholesky {x}, lower = true : {tensor_type(aval)}"),
                     aval, lower=True)
 
 
-@of_some("triangular_solve")
+@rule("triangular_solve", within=of_some)
 def triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
     (matrix, right), params = in_avals(eqn), eqn.params
     turned = "NO_TRANSPOSE"
@@ -149,25 +140,25 @@ def triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
         f"{tensor_type(right)}")
 
 
-@of_some("lu", platform="tpu")
+@rule("lu", platform="tpu", within=of_some)
 def _lu(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     avals = out_avals(eqn)
     return _call(b, "LuDecomposition", [x], [avals[0]], avals)
 
 
-@of_some("geqrf", platform="tpu")
+@rule("geqrf", platform="tpu", within=of_some)
 def _geqrf(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     packed, taus = out_avals(eqn)
     return _call(b, "Qr", [x], [packed], [packed, taus])
 
 
-@of_some("householder_product", platform="tpu")
+@rule("householder_product", platform="tpu", within=of_some)
 def _householder_product(b: Block, eqn: JaxprEqn, a: str, taus: str) -> str:
     (out,) = out_avals(eqn)
     return _call(b, "ProductOfElementaryHouseholderReflectors", [a, taus], in_avals(eqn), [out])[0]
 
 
-@of_some("eigh", platform="tpu")
+@rule("eigh", platform="tpu", within=of_some)
 def _eigh(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     """By Jacobi's method, in at most 100 sweeps, to a tolerance of 1e-6."""
     avals = out_avals(eqn)

@@ -31,7 +31,7 @@ from pyjx.core.avals import ShapedArray
 from pyjx.core.integers import min_dim
 from pyjx.core.jaxpr import JaxprEqn
 
-rule = partial(of_some, foreign=True)
+rule = partial(rules.rule, foreign=True, within=of_some)
 
 _PREFIX = {np.dtype(np.float32): "s", np.dtype(np.float64): "d", np.dtype(np.complex64): "c",
            np.dtype(np.complex128): "z"}

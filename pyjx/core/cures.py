@@ -126,7 +126,10 @@ def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
         return _Cure(other)
     if said.known:
         return _NOTHING
-    of_package = _of_package(tb)
+    if operation == "BINARY_OP" and "NumPy's" in said.cure:  # no operand is traced itself
+        return _Cure("NumPy cannot make an array of a list of traced values: give jnp.asarray(x) "
+                     "in its place.")
+    of_package = _of_package(tb, bool(name)) if operation in CALLS else None
     return None if of_package is None else _Cure(of_package)
 
 
@@ -226,13 +229,22 @@ OF_FILES = "Save what the traced function returns."
 _FILES = ("dump", "dumps", "save", "savetxt", "savez", "savez_compressed", "tofile")
 
 
-def _of_package(tb: TracebackType) -> str | None:
-    """What serves in the place of a function of NumPy's or SciPy's."""
+def _of_package(tb: TracebackType, direct: bool) -> str | None:
+    """What serves in the place of a function of NumPy's or SciPy's, if that is called `direct`ly,
+    or of a distribution's method."""
     names, value = callee(tb.tb_frame, tb.tb_lasti)
-    owner = ""
+    owner, values = "", [value]
     for name in names[1:]:
         owner = value.__name__ if isinstance(value, ModuleType) else owner
         value = attribute(value, name)
+        values.append(value)
+    distributions = [type(x).__name__ for x in [getattr(x, "dist", x) for x in values]
+                     if str(type(x).__module__).startswith("scipy.stats.")]
+    if distributions:
+        return _of_distribution(re.sub("_(gen|frozen)$", "", distributions[0]),
+                                call_code.method_called(tb.tb_frame, tb.tb_lasti))
+    if not direct:
+        return None
     owner = "numpy" if isinstance(value, np.ufunc) and not owner else (
         owner or str(getattr(value, "__module__", "")))
     if not owner.startswith(("numpy", "scipy")):
@@ -245,6 +257,17 @@ def _of_package(tb: TracebackType) -> str | None:
                 return (_INSTEAD.format(".".join(names), f"{place}.{names[-1]}")
                         + _OF_SIZES * (names[-1] == "arange"))
     return None
+
+
+def _of_distribution(name: str, method: str) -> str:
+    own = f"scipy.stats.{name}.{method}"
+    try:
+        attrgetter(own)(sys.modules["pyjx"])
+    except AttributeError:
+        return ("SciPy's distributions compute with values: run it outside of the traced function, "
+                "or by jax.pure_callback.")
+    return _INSTEAD.format(f"SciPy's {name}.{method}",
+                           f"{own}(x, ...), with the parameters behind x")
 
 
 def as_number(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:

@@ -9,7 +9,7 @@ from types import CellType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
-from pyjx.core.frames import is_internal, user_frames
+from pyjx.core.frames import is_internal, is_of_foundation, user_frames
 from pyjx.core.jaxpr import DebugInfo, JaxprEqn, Var
 
 if TYPE_CHECKING:
@@ -97,9 +97,11 @@ def _arguments(debug: DebugInfo, positions: list[int]) -> str:
 def _places(debug: DebugInfo, eqn: JaxprEqn) -> list[str]:
     """Where an equation was made, and the calls that led there from the traced function."""
     limit = max(1, configuration.tracer_error_num_traceback_frames.value)
-    places = []
-    for f in user_frames(eqn.source_info.traceback, limit):
-        if f.file_name == "<frozen runpy>":  # which runs a module that was named
+    places: list[str] = []
+    for f in user_frames(eqn.source_info.traceback):
+        if is_of_foundation(f.file_name) and not f.file_name.startswith("<"):
+            continue  # such as NumPy's functions, which call the array's methods
+        if len(places) == limit or f.file_name == "<frozen runpy>":  # which runs named modules
             break
         places.append(str(f))
         if debug.func_src_info.startswith(

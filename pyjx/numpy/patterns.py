@@ -131,10 +131,11 @@ def _axes_used(items: tuple[Any, ...]) -> int:
 def _raise_too_many(shape: tuple[int, ...], items: tuple[Any, ...]) -> None:
     used = _axes_used(tuple([x for x in items if x is not Ellipsis]))
     raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were "
-                     f"indexed{_SEVERAL}")
+                     f"indexed{_SEVERAL if shape else _OF_NUMBER}")
 
 
 _SEVERAL = ". Several elements along one axis are one index: x[jnp.array([i, j])]."
+_OF_NUMBER = ". It is one number, under vmap that of one example: leave the index out."
 
 
 def _fitting(shape: tuple[int, ...], axis: int, mask_shape: tuple[int, ...]) -> str:

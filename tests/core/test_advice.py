@@ -352,7 +352,7 @@ def test_what_is_called_in_cpp_is_told_as_python_tells_it(call, words):
 
 # -- values that no program takes ------------------------------------------------------------------
 
-PYTREE = "Its class may be a pytree, whose arrays are traced (jax.tree_util.register_dataclass)"
+PYTREE = "Its class may be a pytree, whose arrays are traced (jax.tree_util.register_pytree_node)"
 SCOPE = "the function may take it from the enclosing scope"
 
 
@@ -594,6 +594,35 @@ def test_what_asks_for_a_traced_value_has_what_serves_in_its_place(function, wor
         jax.jit(function)(1)
     assert words in str(caught.value)
     assert "`float` function" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("function", "words"), [
+    (lambda x: x if np.max(x) > 1.0 else -x, "use jnp.where"),
+    (lambda x: x if np.any(x < 0) else -x, "use jnp.where"),
+    (lambda x: np.any(x) and np.all(x), "jnp.logical_and"),
+    (lambda x: [i for i in range(3) if np.any(x > i)], "use jnp.where"),
+    (lambda x: np.sum(x).item(), "convert what the traced function returns"),
+    (lambda x: scipy.stats.norm(0.0, 1.0).logpdf(x), "use jax.scipy.stats.norm.logpdf(x, ...),"),
+    (lambda x: scipy.stats.norm.pdf(x).sum(), "use jax.scipy.stats.norm.pdf(x, ...), with"),
+    (lambda x: scipy.stats.multivariate_normal.logpdf(x, np.zeros(3)),
+     "use jax.scipy.stats.multivariate_normal.logpdf(x, ...), with"),
+    (lambda x: scipy.stats.foldnorm.pdf(x, 2.0), "distributions compute with values: run it outs"),
+    (lambda x: np.ones((2, 3)) @ list(x), "a list of traced values: give jnp.asarray(x)"),
+    (lambda x: np.ones(3) + [x[0], x[1], x[2]], "a list of traced values: give jnp.asarray(x)"),
+    (lambda x: np.sin(list(x)), "In place of np.sin use jax.numpy.sin;")])
+def test_functions_of_numpy_are_blamed_for_what_they_ask_themselves(function, words):
+    with pytest.raises(TypeError) as caught:
+        jax.jit(function)(jnp.ones(3))
+    said = str(caught.value)
+    assert words in said and "_core" not in said
+    assert ("jax.numpy." in said) == ("jax.numpy." in words)
+
+
+def test_the_index_of_a_number_is_left_out():
+    for call in (lambda: jnp.float32(1.0)[0], lambda: jax.vmap(lambda x: x[0])(jnp.ones(3))):
+        with pytest.raises(IndexError, match=r"0-dimensional.* leave the index out") as caught:
+            call()
+        assert "x[jnp.array([i, j])]" not in str(caught.value)
 
 
 OF_SIZES = "If the value is the same in every call, or takes few different ones, mark the argument"

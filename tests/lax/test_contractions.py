@@ -109,8 +109,10 @@ def test_bad_dimension_numbers(x: Any, y: Any, dims: Any, text: str) -> None:
 
 
 def test_bad_shapes() -> None:
-    with pytest.raises(ValueError, match=r"jax.lax.dot: dimension_numbers must be specified"):
+    with pytest.raises(ValueError, match=r"jax.lax.dot: got lhs_shape=\(2, 3\).* must be equal"):
         lax.dot(X, X)
+    with pytest.raises(ValueError, match=r"jax.lax.dot: dimension_numbers must be specified"):
+        lax.dot(X[None], X)
     with pytest.raises(ValueError, match="must be at least 2D, got 1, 1"):
         lax.batch_matmul(X[0], X[0])
     with pytest.raises(ValueError, match="must have same ndim, got 2, 3"):
