@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import partial, update_wrapper
 from importlib import import_module
 from typing import Any
 
@@ -97,7 +97,7 @@ def rule(*names: str, platform: str | Sequence[str] | None = None, widens: bool 
         raise ValueError(f"rule: platform is one of {', '.join(PLATFORMS)}, got {platform!r}")
 
     def register(emit: Emit) -> Emit:
-        made = emit if within is None else partial(within, emit)
+        made = emit if within is None else update_wrapper(partial(within, emit), emit)
         for p in platforms:
             for name in names:
                 _register(name, p, LoweringRule(made, p, widens, elementwise, foreign, apart))
