@@ -639,13 +639,6 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
         lambda x, m: x[m])(jnp.ones((4, 2, 2)), V > 1)),
     ("jnp.where(mask, x, 0)", lambda: jax.jit(lambda x: x[x > 1])(X)),
     (f"{AUX}! static", lambda: jax.grad(lambda x: float(x) ** 2)(3.0)),
-    ("jnp.where(mask[..., None], x, 0)", lambda: jax.jit(lambda x, m: x[m])(X, V > 1)),
-    ("jnp.where(mask[..., None], value, x)", lambda: jax.jit(
-        lambda x, m: x.at[m].set(0))(X, V > 1)),
-    ("jnp.where(mask, x, 0)", lambda: jax.jit(lambda x, m: x[:, m])(X, V > 1)),
-    ("jnp.where(mask[..., None, None], x, 0)", lambda: jax.jit(
-        lambda x, m: x[m])(jnp.ones((4, 2, 2)), V > 1)),
-    ("jnp.where(mask, x, 0)", lambda: jax.jit(lambda x: x[x > 1])(X)),
     (f"{AUX}! static", lambda: jax.jit(jax.grad(lambda x: float(x) ** 2))(3.0)),
     ("`jax.checkpoint`! jit", lambda: jax.checkpoint(lambda x: float(x))(1.0)),
     ("nse! static", lambda: jax.jit(sparse.BCOO.fromdense)(X)),
@@ -691,13 +684,6 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     ("jnp.arange(5), or to lax.scan None", lambda: lax.map(abs, 5)),
     ("transpose() takes from 1 to 2 positional", lambda: jnp.transpose(X, 1, 0)),
     ("jax.random.fold_in", lambda: KEY + 1), ("x.astype(int)", lambda: V & 1),
-    ("jnp.where(mask[..., None], x, 0)", lambda: jax.jit(lambda x, m: x[m])(X, V > 1)),
-    ("jnp.where(mask[..., None], value, x)", lambda: jax.jit(
-        lambda x, m: x.at[m].set(0))(X, V > 1)),
-    ("jnp.where(mask, x, 0)", lambda: jax.jit(lambda x, m: x[:, m])(X, V > 1)),
-    ("jnp.where(mask[..., None, None], x, 0)", lambda: jax.jit(
-        lambda x, m: x[m])(jnp.ones((4, 2, 2)), V > 1)),
-    ("jnp.where(mask, x, 0)", lambda: jax.jit(lambda x: x[x > 1])(X)),
     (f"{AUX}! static", lambda: jax.hessian(lambda x: float(x))(3.0)),
 ]
 
