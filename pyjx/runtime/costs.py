@@ -149,16 +149,22 @@ def counted(program: ClosedJaxpr | Jaxpr, line: str = "?", memo: _Memo | None = 
     used = used_variables(program.jaxpr)
     for eqn in program.eqns:
         at, runs = user_line(eqn.source_info.traceback) or line, runs_of(eqn, constants)
-        for run in runs:
-            of_each = [counted(p, at, memo) for p in run.programs]
-            dearest = max(of_each, key=lambda c: sum(c.amounts))
-            found.add(dearest, 1 if run.times is None else run.times)
-            found.exact &= run.times is not None and len(of_each) == 1
-            found.devices = max(
-                found.devices, dearest.devices * eqn.primitive.holder.devices(eqn.params))
+        _add_runs(found, eqn, runs, at, memo)
         if not runs:
             found.add(_operation(eqn, at, used))
     return found
+
+
+def _add_runs(found: Counted, eqn: JaxprEqn, runs: Sequence[Run], line: str, memo: _Memo) -> None:
+    """Add what an equation runs: of several programs that with the most operations; what runs
+    nobody knows how often, once."""
+    for run in runs:
+        of_each = [counted(p, line, memo) for p in run.programs]
+        dearest = max(of_each, key=lambda c: sum(c.amounts))
+        found.add(dearest, 1 if run.times is None else run.times)
+        found.exact &= run.times is not None and len(of_each) == 1
+        found.devices = max(
+            found.devices, dearest.devices * eqn.primitive.holder.devices(eqn.params))
 
 
 class Run(NamedTuple):
@@ -277,7 +283,11 @@ def _rows(costs: dict[str, list[float]]) -> tuple[Cost, ...]:
 
 def arithmetic(eqn: JaxprEqn) -> Counted:
     """What one run of an equation computes."""
-    found, said = Counted(), _said(eqn)
+    found, runs = Counted(), () if eqn.primitive.arithmetic else runs_of(eqn, {})
+    if runs:
+        _add_runs(found, eqn, runs, "?", {})
+        return found
+    said = _said(eqn)
     if isinstance(said, list):
         for program, times in said:
             found.add(counted(program), times)
@@ -294,8 +304,6 @@ def _said(eqn: JaxprEqn) -> Amounts | list[Runs] | None:
     primitive = eqn.primitive
     if primitive.arithmetic is not None:
         return primitive.arithmetic(eqn)
-    if runs := runs_of(eqn, {}):
-        return [Runs(run.programs[0], run.times or 1.0) for run in runs]
     if primitive.moves or not eqn.outvars:
         return 0.0, 0.0
     if primitive.effects is not None:  # foreign functions

@@ -11,7 +11,7 @@ from pyjx import export, jaxlib_api, lax
 from pyjx.experimental import pallas as pl
 from pyjx.experimental.custom_partitioning import custom_partitioning
 from pyjx.experimental.roofline import roofline
-from pyjx.runtime.costs import Costs, cost_of
+from pyjx.runtime.costs import Costs, arithmetic, cost_of
 from pyjx.sharding import AbstractMesh, AxisType
 from pyjx.sharding import PartitionSpec as P
 
@@ -312,3 +312,16 @@ def test_what_says_where_values_lie_computes_nothing():
     explicit = jax.make_mesh((1,), ("d",), axis_types=(AxisType.Explicit,))
     with jax.set_mesh(explicit):
         assert rows(lambda x: jax.reshard(x, P("d")), LINE)["reshard"].flops == 0
+
+
+def test_what_an_equation_runs_counts_as_often_as_it_runs_by_itself():
+    def last(f, *args):
+        return jax.make_jaxpr(f)(*args).jaxpr.eqns[-1]
+
+    x = jnp.ones((8, 8))
+    for length in (0, 3):
+        found = arithmetic(last(lambda x, n=length: lax.scan(
+            lambda c, _: (c @ c, None), x, length=n)[0], x))
+        assert found.amounts == (length * 2 * 8**3, 0.0)
+    found = arithmetic(last(lambda p, x: lax.cond(p, lambda x: x @ x, lambda x: x, x), True, x))
+    assert found.amounts == (2 * 8**3, 0.0) and not found.exact  # the dearest branch
