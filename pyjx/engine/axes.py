@@ -62,10 +62,15 @@ def checked_aval(name: str, x: object, position: int = 0) -> ShapedArray:
                         f"{position}. {why}") from None
 
 
-def _transpose_shape(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
-    if sorted(permutation) != list(range(x.ndim)):
+def check_permutation(permutation: Sequence[int], shape: Sequence[Any], given: Any) -> None:
+    """Raise TypeError unless axes, which were `given` so, are those of a shape in some order."""
+    if sorted(permutation) != list(range(len(shape))):
         raise TypeError("transpose permutation isn't a permutation of operand dimensions, got "
-                        f"permutation {permutation} for operand shape {x.shape}.")
+                        f"permutation {given} for operand shape {shape}.")
+
+
+def _transpose_shape(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
+    check_permutation(permutation, x.shape, permutation)
     return x.update(shape=tuple([x.shape[i] for i in permutation]))
 
 

@@ -18,7 +18,7 @@ from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_s
 from pyjx.core.integers import check_decided
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
-from pyjx.engine.axes import transpose_p
+from pyjx.engine.axes import check_permutation, transpose_p
 from pyjx.errors import ConcretizationTypeError
 from pyjx.lax.common import broadcast_shapes as _common_shape
 from pyjx.lax.elementwise import stretch
@@ -225,9 +225,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     if axes is None:
         return permuted(a, all_axes(ndim)[::-1])
     order = tuple([canonical_axis(i, ndim) for i in as_tuple(axes)])
-    if len({*order}) < len(order) or len(order) < ndim:
-        raise TypeError("transpose permutation isn't a permutation of operand dimensions, got "
-                        f"permutation {as_tuple(axes)} for operand shape {get_aval(a).shape}.")
+    check_permutation(order, get_aval(a).shape, as_tuple(axes))
     return permuted(a, order)
 
 
