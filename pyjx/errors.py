@@ -86,12 +86,15 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """
 
     def __init__(self, tracer: Any) -> None:
+        whole = _is_argument_of_jit(tracer)
+        switch = whole and tracer.aval.dtype.kind in "biu"  # of another, `where` may be meant
         JAXTypeError.__init__(self, _about(
             self, tracer,
             f"Attempted boolean conversion of traced array with shape {_type(tracer)}.",
             "To choose between values use jnp.where, to loop use lax.while_loop, "
-            "and to combine conditions use & | ~ or jnp.logical_and and its like.",
-            _CURES["jit"].format("True or False") if _is_argument_of_jit(tracer) else ""))
+            "and to combine conditions use & | ~ or jnp.logical_and and its like."
+            + f" {AS_STATIC.format('a number')}" * (whole and not switch),
+            AS_STATIC.format("True or False") if switch else ""))
 
 
 class TracerArrayConversionError(JAXTypeError):

@@ -393,10 +393,13 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
         text = misspelt.of_class(text, called)
         if [*signature(called).parameters] == ["mesh"]:
             text += f". It takes a mesh: {MADE_MESH}"
-    _, given = arguments_at(last.tb_frame, last.tb_lasti) or ((), {})
+    args, given = arguments_at(last.tb_frame, last.tb_lasti) or ((), {})
     if given and ours and re.search(r"missing 1 .*: '(fun|f|nodetype)'$", text):
         return (f"{text}. As a decorator with arguments it is @functools.partial({name}, "
                 f"{', '.join([f'{p}=...' for p in given])}).")
+    if ours and [*signature(called).parameters][:1] == ["key"] and "'key'" not in text and not (
+            args and re.match("key|uint32", str(getattr(args[0], "dtype", "")))):
+        text += f". The key comes first: {name}(key, ...)."
     return text if text != found.string else None
 
 

@@ -26,7 +26,7 @@ from pyjx.core.call_code import (
 )
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.lazy import own_dictionary
-from pyjx.not_yet import hint
+from pyjx.not_yet import hint, names_elsewhere
 
 UNEXPECTED = re.compile(
     r"^(?:.*?(\w+)?\.)?([^.]+)\(\) got an unexpected keyword argument '(\w+)'"
@@ -237,6 +237,10 @@ def _of_module(exc: Any, text: str) -> str | None:
     if found and not close and name != lower and (said := hint(module, lower)):
         exc.name = ""
         return f"{text}{said}"
+    if found and not close and (of_others := _nearest(name, names_elsewhere(), 0.9)) and (
+            not _nearest(name, known, 0.9)):
+        exc.name = ""
+        return f"{text}{hint(module, of_others[0])}"
     close = close or _nearest(name, known, 0.75) or sorted(
         [x for x in known if len(name) > 2 and x.lower().startswith(lower)], key=len)
     if not close:

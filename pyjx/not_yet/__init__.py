@@ -86,14 +86,23 @@ def hint(package: str, name: str) -> str:
         other_names.update([line.partition(" ")[::2] for line in text.splitlines()])
     instead = other_names.get(f"{package}.{name}".replace("pyjx", "jax", 1))
     if not instead and package.startswith("pyjx") and not name.startswith("_"):
-        pyjx = sys.modules["pyjx"]
         flags = [x for x in (name, f"jax_{name}") if x in sys.modules["pyjx.states"].states]
         if package == "pyjx" and flags:
             return f". It is a flag: jax.config.update({flags[0]!r}, ...)."
         found = [place for place in _PLACES if place or package != "pyjx.Array"
-                 if name in (attrgetter(place)(pyjx) if place else pyjx).__all__]
+                 if name in _names_of(place)]
         instead = f"jax.{found[0]}.{name}".replace("..", ".") if found else None
     return f". Use {instead}." if instead else ""
+
+
+def names_elsewhere() -> list[str]:
+    """The names of all packages that a hint may name."""
+    return [name for place in _PLACES for name in _names_of(place)]
+
+
+def _names_of(place: str) -> Sequence[str]:
+    pyjx = sys.modules["pyjx"]
+    return (attrgetter(place)(pyjx) if place else pyjx).__all__
 
 
 def lacking(module: str, name: str) -> AttributeError | ImportError:

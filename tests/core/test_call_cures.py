@@ -232,6 +232,13 @@ def test_no_cure_is_that_of_another_value():
     (lambda: jnp.ones((4, 3)).size(0), "it is the value: x.size. That of an axis is x.shape[i]."),
     (lambda: jnp.ones((4, 3)).shape(0), "is the value: x.shape. That of an axis is x.shape[i]."),
     (lambda: jnp.sine, "has no attribute 'sine'. Did you mean 'sin'?"),
+    (lambda: jnp.sofmax, "has no attribute 'sofmax'. Use jax.nn.softmax."),
+    (lambda: jnp.maxinum, "has no attribute 'maxinum'. Did you mean 'maximum'?"),
+    (lambda: jax.jit(lambda x: x or 1.0)(2.0), "use jnp.where, to loop use lax.while_loop, and to "
+     "combine conditions use & | ~ or jnp.logical_and and its like. If the value is the same in"),
+    (lambda: jax.jit(lambda x: x or 1)(2), "argument x.\nIf the value is the same in every call, "),
+    (lambda: jax.random.choice(V), "'a'. The key comes first: jax.random.choice(key, ...)."),
+    (lambda: jax.random.permutation(jax.random.key(0)), "argument: 'x'"),
     (lambda: jax.hess, "has no attribute 'hess'. Did you mean 'hessian'?"),
     (lambda: jax.jvps, "has no attribute 'jvps'. Did you mean 'jvp'?"),
     (lambda: lax.dynamic_slice_update, "Did you mean 'dynamic_update_slice'?"),
