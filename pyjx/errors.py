@@ -87,7 +87,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
     def __init__(self, tracer: Any) -> None:
         whole = _is_argument_of_jit(tracer)
-        switch = whole and tracer.aval.dtype.kind in "biu"  # of another, `where` may be meant
+        switch = whole and _type(tracer).startswith(("bool", "int", "uint"))
         JAXTypeError.__init__(self, _about(
             self, tracer,
             f"Attempted boolean conversion of traced array with shape {_type(tracer)}.",
