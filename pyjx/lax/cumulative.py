@@ -27,7 +27,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.engine.axes import all_at_front
 from pyjx.engine.primitives import cast
-from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_undefined_primal
+from pyjx.engine.tangents import Zero, add_tangents, is_undefined_primal
 from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand
 
@@ -120,8 +120,6 @@ def _recurrence_jvp(primals: Values, tangents: Tangents, *, axis: int, reverse: 
     source = db
     if type(da) is not Zero:
         source = add_tangents(lax.mul(da, shifted(y, axis, reverse, 0)), db)
-    if type(source) is Zero:
-        return y, Zero.of_primal(y)
     return y, linear_recurrence_p.bind(a, source, axis=axis, reverse=reverse)
 
 
@@ -202,9 +200,7 @@ def _with_tangent(primitive: Primitive, rule: Rule) -> None:
             axis += ndim
         dtype = get_aval(x).dtype
         y = cast(primitive.bind(x, axis=axis, reverse=reverse), dtype)
-        if get_aval(g).dtype == dtypes.float0 or type(g) is Zero:
-            return y, Zero.of_primal(y)
-        return y, cast(rule(instantiate(g), x, y, axis, reverse), dtype)
+        return y, cast(rule(g, x, y, axis, reverse), dtype)
 
     primitive.define(jvp=jvp)
 

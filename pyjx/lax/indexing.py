@@ -246,8 +246,6 @@ def _check_slice_sizes(x: ShapedArray, slice_sizes: Axes, collapsed: Axes, batch
 def _gather_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tangent]:
     out = gather_p.bind(*primals, **params)
     g = tangents[0]
-    if type(g) is Zero:
-        return out, Zero.of_primal(out)
     if params["mode"] is GatherScatterMode.FILL_OR_DROP:
         params["fill_value"] = 0
     return out, gather_p.bind(g, primals[1], **params)

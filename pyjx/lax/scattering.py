@@ -61,8 +61,6 @@ def _extremum_jvp(primitive: Primitive) -> Rule:
         out = primitive.bind(*primals, **params)
         x, indices, updates = primals
         g, _, g_updates = tangents
-        if type(g) is Zero and type(g_updates) is Zero:
-            return out, Zero.of_primal(out)
         shape = get_aval(updates).shape
         dtype = g.aval.dtype if type(g) is Zero else get_aval(g).dtype
         chosen = convert_element_type(eq(x, out), dtype)
@@ -87,8 +85,6 @@ def _replace_jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Va
     count = math.prod([shape[a] for a in positions(shape, dnums)])
     if params["unique_indices"] or count <= 1 or type(g_updates) is Zero:
         out = scatter_p.bind(*primals, **params)
-        if type(g) is Zero and type(g_updates) is Zero:
-            return out, Zero.of_primal(out)
         return out, scatter_p.bind(instantiate(g), indices, instantiate(g_updates), **params)
     # Where several updates meet, one of them wins; which one is not defined. To find out, numbers
     # from 1 are scattered in their stead. Value and tangent are then made of what has won.

@@ -66,8 +66,7 @@ def _sort_jvp(primals: Values, tangents: Tangents, *, dimension: int, is_stable:
     *outs, order = sort_p.bind(*primals, places, dimension=dimension, is_stable=is_stable,
                                num_keys=num_keys)
     return outs, [
-        g if type(g) is Zero or get_aval(g).dtype == dtypes.float0
-        else take_along(g, order, dimension) for g in tangents]
+        g if type(g) is Zero else take_along(g, order, dimension) for g in tangents]
 
 
 def _sort_batch(operands: Values, dims: Dims, *, dimension: int, is_stable: bool, num_keys: int
@@ -190,13 +189,10 @@ def _choice_sharding(x: ShapedArray, axis: int) -> list[Any]:
 
 
 def _choice_jvp(primitive: Primitive, axis_of: Callable[[Params, int], int]) -> Rule:
-    def jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Values, Tangents]:
+    def jvp(primals: Values, tangents: Values, **params: Any) -> tuple[Values, Tangents]:
         (x,), (g,) = primals, tangents
         values, indices = primitive.bind(x, **params)
-        if type(g) is Zero or get_aval(g).dtype == dtypes.float0:
-            tangent = Zero.of_primal(values)
-        else:
-            tangent = take_along(g, indices, axis_of(params, get_aval(x).ndim))
+        tangent = take_along(g, indices, axis_of(params, get_aval(x).ndim))
         return [values, indices], [tangent, Zero.of_primal(indices)]
 
     return jvp

@@ -71,8 +71,6 @@ def _spsolve_jvp(primals: list[Array], tangents: list[Any], **params: Any) -> tu
         rows = rows_of(indptr, get_aval(data).shape[0])
         moved = times_rows(change, rows, indices, x, get_aval(b).shape[0], True)
         right = lax.neg(moved) if type(db) is Zero else lax.sub(db, moved)
-    if type(right) is Zero:
-        return x, Zero.of_primal(x)
     return x, spsolve_p.bind(data, indices, indptr, right, **params)
 
 
