@@ -9,9 +9,7 @@ machine code: loading it may run anything, so load only what comes from whom you
 
 from __future__ import annotations
 
-import hashlib
 import json
-import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,8 +22,8 @@ from pyjx.core.layouts import ShardingLike
 from pyjx.core.meshes import AxisType, Mesh
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.types import TreeDef
-from pyjx.export.container import aval_to_data
-from pyjx.export.reading import Header, Scope, aval_from_data, part
+from pyjx.export.container import aval_to_data, sealed
+from pyjx.export.reading import Header, Scope, aval_from_data, part, unsealed
 from pyjx.lazy import directory
 from pyjx.runtime import backends
 from pyjx.runtime.compile import compile_options
@@ -82,9 +80,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
         header["shardings"] = list(map(_sharding_to_data, (
             NamedSharding(placement.mesh, PartitionSpec()), *every, *executable.out_shardings)))
     parts = [json.dumps(header).encode(), _code(compiled), *[c.tobytes() for c in consts]]
-    body = b"".join([struct.pack("<Q", len(p)) + p for p in parts])
-    data = MAGIC + struct.pack("<I", VERSION) + hashlib.sha256(body).digest() + body
-    return data, compiled.in_tree, compiled.out_tree
+    return sealed(MAGIC, VERSION, parts), compiled.in_tree, compiled.out_tree
 
 
 def _sharding_to_data(sharding: ShardingLike) -> Any:
@@ -215,17 +211,10 @@ def deserialize_and_load(serialized: bytes, in_tree: TreeDef, out_tree: TreeDef,
 
 def _opened(serialized: bytes, client: Any) -> tuple[Header, memoryview, memoryview]:
     """Header, executable and what follows it, all checked but the executable itself."""
-    data = memoryview(bytes(serialized))
-    if len(data) < 44 or data[:8] != MAGIC:
-        raise ValueError(f"deserialize_and_load: the bytes do not start with {MAGIC!r}. Those of "
-                         "jax hold its own classes: compile it again, or use `jax.export`.")
-    version, = struct.unpack("<I", data[8:12])
-    if version != VERSION:
-        raise ValueError(f"deserialize_and_load: version {version} of the format is not {VERSION}, "
-                         "which this release reads.")
-    if hashlib.sha256(data[44:]).digest() != data[12:44]:
-        raise ValueError("deserialize_and_load: the checksum is wrong; the bytes are damaged.")
-    text, rest = part(data[44:], "header")
+    text, rest = part(unsealed(
+        memoryview(bytes(serialized)), MAGIC, VERSION, "deserialize_and_load",
+        f"the bytes do not start with {MAGIC!r}. Those of jax hold its own classes: compile it "
+        "again, or use `jax.export`."), "header")
     executable, rest = part(rest, "executable")
     header = Header.of(bytes(text))
     if header.read("platform", str) != client.platform:

@@ -84,9 +84,14 @@ def _container(parts: Sequence[tuple[dict[str, Any], bytes]]) -> bytes:
     data = b""
     for fields, module in reversed(parts):
         header = json.dumps(fields, separators=(",", ":")).encode()
-        body = b"".join([struct.pack("<Q", len(part)) + part for part in (header, module, data)])
-        data = MAGIC + struct.pack("<I", VERSION) + hashlib.sha256(body).digest() + body
+        data = sealed(MAGIC, VERSION, (header, module, data))
     return data
+
+
+def sealed(magic: bytes, version: int, parts: Sequence[bytes]) -> bytes:
+    """A container of these parts."""
+    body = b"".join([struct.pack("<Q", len(part)) + part for part in parts])
+    return magic + struct.pack("<I", version) + hashlib.sha256(body).digest() + body
 
 
 def _header(exported: Exported) -> dict[str, Any]:

@@ -68,16 +68,8 @@ def _of_jax(table: jax_format.Table, depth: int) -> Exported:
 
 
 def _read(data: memoryview, depth: int) -> Exported:
-    if len(data) < 44 or data[:8] != MAGIC:
-        raise ValueError("deserialize: these bytes are no exported function: they do not start "
-                         f"with {MAGIC!r}, and are no table of jax's.")
-    version, = struct.unpack("<I", data[8:12])
-    if version != VERSION:
-        raise ValueError(f"deserialize: the bytes are of version {version} of the format; this "
-                         f"release reads version {VERSION}. Use the release that wrote them.")
-    body = data[44:]
-    if hashlib.sha256(body).digest() != data[12:44]:
-        raise ValueError("deserialize: the checksum is wrong; the bytes are damaged.")
+    body = unsealed(data, MAGIC, VERSION, "deserialize", "these bytes are no exported function: "
+                    f"they do not start with {MAGIC!r}, and are no table of jax's.")
     header, body = part(body, "header")
     module, body = part(body, "module")
     derivative, body = part(body, "backward pass")
@@ -100,6 +92,21 @@ def _joined(fields: dict[str, Any], module: bytes, depth: int,
     if list(map(str, vjp.in_avals)) != list(map(str, expected)):  # each has symbols of its own
         raise ValueError("deserialize: the backward pass is that of another function.")
     return replace(exported, _get_vjp=lambda _: vjp)
+
+
+def unsealed(data: memoryview, magic: bytes, version: int, function: str, strange: str
+             ) -> memoryview:
+    """What a container holds, once its head was checked; `strange` is said of other bytes."""
+    if len(data) < 44 or data[:8] != magic:
+        raise ValueError(f"{function}: {strange}")
+    written, = struct.unpack("<I", data[8:12])
+    if written != version:
+        raise ValueError(f"{function}: the bytes are of version {written} of the format; this "
+                         f"release reads version {version}. Use the release that wrote them.")
+    body = data[44:]
+    if hashlib.sha256(body).digest() != data[12:44]:
+        raise ValueError(f"{function}: the checksum is wrong; the bytes are damaged.")
+    return body
 
 
 def part(data: memoryview, what: str) -> tuple[memoryview, memoryview]:
