@@ -6,6 +6,7 @@ Its attributes are given to jaxlib's C++ class and to tracers by `runtime.array`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -36,6 +37,7 @@ Array = _make_array_class()
 
 # What functions of arrays take, and what names a dtype.
 ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+AxisLike: TypeAlias = int | Sequence[int] | None  # an axis, several, or all
 KeyLike: TypeAlias = Array | np.ndarray  # of random numbers: a key, or its data
 
 

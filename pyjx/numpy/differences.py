@@ -11,7 +11,7 @@ import numpy as np
 from pyjx import custom_derivatives, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import entries_of
 from pyjx.core.integers import max_dim, min_dim
@@ -180,7 +180,7 @@ def _slope(f: Any, spacing: ArrayLike, axis: int) -> Any:
 
 
 @numpy_function(static_argnames=("axis", "edge_order"))
-def gradient(f: Callable[..., Any], *varargs: Any, axis: int | Sequence[int] | None = None,
+def gradient(f: Callable[..., Any], *varargs: Any, axis: AxisLike = None,
              edge_order: int | None = None) -> Any:
     """The derivative along axes, by central differences and one-sided ones at the ends.
 

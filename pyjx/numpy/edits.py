@@ -13,7 +13,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import max_dim
 from pyjx.core.trace import Tracer, concrete_or_error
@@ -425,7 +425,7 @@ def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, 
 # -- ends ------------------------------------------------------------------------------------------
 
 
-def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: AxisLike = None) -> Array:
     """The array without the zeros at its ends.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.lax.elementwise import in_single, stretch
@@ -144,9 +144,8 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /, *, out: None = None, where: None
 
 
 @numpy_function(static_argnames=("function", "axis", "dtype", "keepdims"))
-def _log_sum(function: BinaryUfunc, a: ArrayLike, axis: int | Sequence[int] | None,
-             dtype: DTypeLike, keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None
-             ) -> Any:
+def _log_sum(function: BinaryUfunc, a: ArrayLike, axis: AxisLike, dtype: DTypeLike, keepdims: bool,
+             initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     """log sum exp(a) to the base of the function, as m + log sum exp(a - m)."""
     x = monoids.cast(a, dtype)
     if function is logaddexp:

@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.cure_texts import ARRAYS
 from pyjx.core.explicit import entries_of
@@ -85,7 +85,7 @@ def _axis(name: str, axis: Any, ndim: int) -> int:
         raise error
 
 
-def joined(name: str, parts: list[Any], axis: int | Sequence[int] | None) -> Any:
+def joined(name: str, parts: list[Any], axis: AxisLike) -> Any:
     """The parts, of one dtype, one after the other along `axis`."""
     if not parts:
         raise ValueError("Need at least one array to concatenate.")
@@ -414,8 +414,8 @@ def _at_least(x: ArrayLike, rank: int) -> Any:
 _MOST_EMPTY = 10_000  # parts of no elements: more come of arrays of data, and take all memory
 
 
-def _cut(name: str, ary: ArrayLike, indices_or_sections: Any, axis: int | Sequence[int] | None,
-         uneven: bool) -> list[Any]:
+def _cut(name: str, ary: ArrayLike, indices_or_sections: Any, axis: AxisLike, uneven: bool
+        ) -> list[Any]:
     (ary,) = operands(name, ary)
     aval = get_aval(ary)
     axis = canonical_axis(axis, aval.ndim)

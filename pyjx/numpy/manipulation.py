@@ -12,7 +12,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike
 from pyjx.core.avals import canonical_shape, get_aval, shape_error
 from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_sharding, whole_along
 from pyjx.core.integers import check_decided
@@ -350,7 +350,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 
 @numpy_function(static_argnames=("axis",))
-def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
+def squeeze(a: ArrayLike, axis: AxisLike = None) -> Array:
     """The array without axes of size 1.
 
     Args:
@@ -374,7 +374,7 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     return lax.squeeze(a, axes)
 
 
-def _different_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+def _different_axes(axis: AxisLike, ndim: int) -> tuple[int, ...]:
     try:
         return canonical_axes(axis, ndim)
     except ValueError as error:
@@ -538,13 +538,13 @@ def broadcast_to(array: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex
 # -- flip and roll ---------------------------------------------------------------------------------
 
 
-def flipped(m: ArrayLike, axis: int | Sequence[int] | None) -> Any:
+def flipped(m: ArrayLike, axis: AxisLike) -> Any:
     """`m` reversed along the given axes, None for all."""
     return lax.rev(m, canonical_axes(axis, get_aval(m).ndim))
 
 
 @numpy_function(static_argnames=("axis",))
-def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
+def flip(m: ArrayLike, axis: AxisLike = None) -> Array:
     """The array with the elements in reverse order along the given axes, by default all.
 
     Args:
@@ -633,7 +633,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 @numpy_function(static_argnames=("axis",))
-def roll(a: Array, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
+def roll(a: Array, shift: Any, axis: AxisLike = None) -> Array:
     """The elements moved along axes by `shift` places; those moved out at the end return in front.
 
     Args:

@@ -3,14 +3,14 @@ that combine all elements at once, where the function is associative."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.creation import asarray
@@ -75,8 +75,8 @@ def _logical(reduce: Callable[..., Any], function: BinaryUfunc) -> Callable[...,
 
 @numpy_function(static_argnames=("function", "reduce", "unit", "axis", "dtype", "keepdims"))
 def _bits(function: BinaryUfunc, reduce: Callable[..., Any], unit: int, a: ArrayLike,
-          axis: int | Sequence[int] | None, dtype: DTypeLike, keepdims: bool,
-          initial: ArrayLike | None, where: ArrayLike | None) -> Any:
+          axis: AxisLike, dtype: DTypeLike, keepdims: bool, initial: ArrayLike | None,
+          where: ArrayLike | None) -> Any:
     x = cast(a, dtype)
     if not (is_integer(x) or dtype_of(x) == dtypes.bool_dtype):
         raise ValueError(f"{function.__name__}.reduce: integer argument required; got "
@@ -105,7 +105,7 @@ def _odd(a: ArrayLike, **options: Any) -> Any:
 
 def prefixes(scan: Callable[..., Any]) -> Callable[..., Any]:
     """`accumulate` by a cumulative operation of one axis."""
-    def accumulate(a: ArrayLike, *, axis: int | Sequence[int] | None, dtype: DTypeLike) -> Any:
+    def accumulate(a: ArrayLike, *, axis: AxisLike, dtype: DTypeLike) -> Any:
         if axis is None or isinstance(axis, (tuple, list)):
             raise ValueError("accumulate does not allow multiple axes")
         a = asarray(a, dtype)

@@ -16,7 +16,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes, integers
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import entries, get_aval
 from pyjx.core.scalars import wrapped_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
@@ -116,7 +116,7 @@ def canonical_axis(axis: Any, ndim: int) -> int:
     return axis + ndim if axis < 0 else axis
 
 
-def _refuse(axis: int | Sequence[int] | None, error: TypeError) -> NoReturn:
+def _refuse(axis: AxisLike, error: TypeError) -> NoReturn:
     if type(error) is not TypeError:  # one that says where the traced value comes from
         raise error
     raise TypeError(f"axis must be an integer, got {shortened(axis)}: {error}") from None

@@ -15,7 +15,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.specs import reshard_first
 from pyjx.core.trace import Tracer
@@ -200,9 +200,9 @@ def sum(a: Any, axis: int | Sequence[int | str] | None = None,
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims", "promote_integers"))
-def prod(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
-         out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
-         where: ArrayLike | None = None, promote_integers: bool = True) -> Array:
+def prod(a: ArrayLike, axis: AxisLike = None, dtype: DTypeLike | None = None, out: None = None,
+         keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None,
+         promote_integers: bool = True) -> Array:
     """The product of array elements over the given axes; arguments as for `sum`.
 
     >>> import pyjx as jax
@@ -253,9 +253,8 @@ def _least(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
 
 
 def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
-              combine: Callable[[Any, Any], Any], a: ArrayLike, axis: int | Sequence[int] | None,
-              out: object, keepdims: bool, initial: ArrayLike | None,
-              where: ArrayLike | None) -> Any:
+              combine: Callable[[Any, Any], Any], a: ArrayLike, axis: AxisLike, out: object,
+              keepdims: bool, initial: ArrayLike | None, where: ArrayLike | None) -> Any:
     a = numbers(name, a, out)
     where = check_where(name, where)
     if where is not None and initial is None:
@@ -271,9 +270,8 @@ def _extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any],
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def max(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
-        keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
-       ) -> Array:
+def max(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The largest element over the given axes; nan if there is one.
 
     Args:
@@ -295,9 +293,8 @@ def max(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def min(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
-        keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
-       ) -> Array:
+def min(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool = False,
+        initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The smallest element over the given axes; nan if there is one. Arguments as for `max`.
 
     >>> import pyjx as jax
@@ -312,9 +309,8 @@ amax, amin = alias("amax", max, _reduction), alias("amin", min, _reduction)
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def minmax(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
-           keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
-          ) -> tuple[Array, Array]:
+def minmax(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool = False,
+           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> tuple[Array, Array]:
     """The smallest and the largest element over the given axes; arguments as for `max`.
 
     Returns:
@@ -332,8 +328,7 @@ def minmax(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def ptp(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
-        keepdims: bool = False) -> Array:
+def ptp(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest element less the smallest one over the given axes ("peak to peak").
 
     >>> import pyjx as jax
@@ -348,9 +343,8 @@ def ptp(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
 # -- logic and counts ------------------------------------------------------------------------------
 
 
-def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: ArrayLike,
-             axis: int | Sequence[int] | None, out: object, keepdims: bool, where: ArrayLike | None
-            ) -> Any:
+def _logical(name: str, reduce: Callable[..., Any], unit: bool, a: ArrayLike, axis: AxisLike,
+             out: object, keepdims: bool, where: ArrayLike | None) -> Any:
     a = numbers(name, a, out)
     where = check_where(name, where)
     axes, names = axes_and_names(axis, get_aval(a).ndim)
@@ -369,8 +363,8 @@ def _reduce_or(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> A
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def all(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
-        keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
+def all(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:
     """Whether all elements over the given axes are true (not zero).
 
     Returns:
@@ -384,8 +378,8 @@ def all(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def any(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
-        keepdims: bool = False, *, where: ArrayLike | None = None) -> Array:
+def any(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool = False, *,
+        where: ArrayLike | None = None) -> Array:
     """Whether an element over the given axes is true (not zero).
 
     Returns:
@@ -399,8 +393,7 @@ def any(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def count_nonzero(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
-                 ) -> Array:
+def count_nonzero(a: ArrayLike, axis: AxisLike = None, keepdims: bool = False) -> Array:
     """How many elements over the given axes are not zero; of the default integer dtype.
 
     Returns:
@@ -419,8 +412,8 @@ def count_nonzero(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdim
 # -- positions of extrema --------------------------------------------------------------------------
 
 
-def arg_extremum(name: str, find: Callable[..., Any], a: ArrayLike,
-                 axis: int | Sequence[int] | None, out: Any, keepdims: bool | None) -> Any:
+def arg_extremum(name: str, find: Callable[..., Any], a: ArrayLike, axis: AxisLike, out: Any,
+                 keepdims: bool | None) -> Any:
     """The position that `find` (lax.argmax or lax.argmin) gives along `axis`."""
     a = numbers(name, a, out)
     aval = get_aval(a)
@@ -546,7 +539,7 @@ def mean(a: Any, axis: int | Sequence[int | str] | None = None, dtype: DTypeLike
 # -- running sums and products ---------------------------------------------------------------------
 
 
-def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: int | Sequence[int] | None,
+def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: AxisLike,
                 dtype: DTypeLike | None, out: Any, promote: bool = False) -> Any:
     a = numbers(name, a, out)
     aval = get_aval(a)
@@ -609,8 +602,8 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
 
 
 def _with_initial(name: str, what: str, scan: Callable[..., Any], unit: int, x: Array,
-                  axis: int | Sequence[int] | None, dtype: np.dtype[Any], include_initial: bool,
-                  promote: bool) -> Any:
+                  axis: AxisLike, dtype: np.dtype[Any], include_initial: bool, promote: bool
+                 ) -> Any:
     (x,) = operands(name, x)
     aval = get_aval(x)
     if not aval.ndim:

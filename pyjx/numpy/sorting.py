@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
@@ -52,7 +52,7 @@ def _check_kind(name: str, kind: object, order: object, stable: object) -> None:
         raise TypeError(f"{name}: stable must be a bool, got {stable!r}.")
 
 
-def _along_axis(name: str, a: ArrayLike, axis: int | Sequence[int] | None) -> tuple[Any, int]:
+def _along_axis(name: str, a: ArrayLike, axis: AxisLike) -> tuple[Any, int]:
     """The array to sort and its axis; None flattens."""
     a = numbers(name, a)
     if axis is None:
@@ -510,8 +510,8 @@ def _check(name: str, a: ArrayLike, q: ArrayLike, out: object, overwrite_input: 
     return a, q, weights
 
 
-def _along(weights: ArrayLike | None, shape: tuple[int, ...], axis: int | Sequence[int] | None,
-           axes: tuple[int, ...]) -> Any:
+def _along(weights: ArrayLike | None, shape: tuple[int, ...], axis: AxisLike, axes: tuple[int, ...]
+          ) -> Any:
     """Weights of each element, given as such or as those along the axes of the quantiles."""
     own = get_aval(weights).shape
     if own == shape:
@@ -540,7 +540,7 @@ def _flattened(x: ArrayLike, axes: tuple[int, ...]) -> Any:
 
 
 @any_ranks
-def _quantile(name: str, a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None, out: object,
+def _quantile(name: str, a: ArrayLike, q: ArrayLike, axis: AxisLike, out: object,
               overwrite_input: bool, method: str, keepdims: bool, skip_nan: bool,
               weights: ArrayLike | None) -> Any:
     a, q, weights = _check(name, a, q, out, overwrite_input, method, weights)
@@ -641,7 +641,7 @@ def _by_weights(x: ArrayLike, q: ArrayLike, weights: ArrayLike | None, skip_nan:
 
 
 @numpy_function(static_argnames=_static)
-def quantile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
+def quantile(a: ArrayLike, q: ArrayLike, axis: AxisLike = None, out: None = None,
              overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
              weights: ArrayLike | None = None) -> Array:
     """The values below which given shares of the elements lie; nan if one element is nan.
@@ -671,9 +671,9 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None
 
 
 @numpy_function(static_argnames=_static)
-def nanquantile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None,
-                out: None = None, overwrite_input: bool = False, method: str = "linear",
-                keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
+def nanquantile(a: ArrayLike, q: ArrayLike, axis: AxisLike = None, out: None = None,
+                overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+                weights: ArrayLike | None = None) -> Array:
     """The quantiles of the elements that are not nan; arguments as for `quantile`.
 
     Returns:
@@ -696,10 +696,9 @@ def _share(name: str, a: ArrayLike, q: ArrayLike) -> Any:
 
 
 @numpy_function(static_argnames=(*_static, "out_sharding"))
-def percentile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None,
-               out: None = None, overwrite_input: bool = False, method: str = "linear",
-               keepdims: bool = False, *, weights: ArrayLike | None = None,
-               out_sharding: ShardingLike = None) -> Array:
+def percentile(a: ArrayLike, q: ArrayLike, axis: AxisLike = None, out: None = None,
+               overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+               weights: ArrayLike | None = None, out_sharding: ShardingLike = None) -> Array:
     """The values below which given percentages of the elements lie; otherwise as `quantile`.
 
     Returns:
@@ -719,9 +718,9 @@ def percentile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = No
 
 
 @numpy_function(static_argnames=_static)
-def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None = None,
-                  out: None = None, overwrite_input: bool = False, method: str = "linear",
-                  keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
+def nanpercentile(a: ArrayLike, q: ArrayLike, axis: AxisLike = None, out: None = None,
+                  overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *,
+                  weights: ArrayLike | None = None) -> Array:
     """The percentiles of the elements that are not nan; otherwise as `quantile`.
 
     Returns:
@@ -737,8 +736,8 @@ def nanpercentile(a: ArrayLike, q: ArrayLike, axis: int | Sequence[int] | None =
 
 
 @numpy_function(static_argnames=("axis", "overwrite_input", "keepdims"))
-def median(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
-           overwrite_input: bool = False, keepdims: bool = False) -> Array:
+def median(a: ArrayLike, axis: AxisLike = None, out: None = None, overwrite_input: bool = False,
+           keepdims: bool = False) -> Array:
     """The middle element, or the mean of the two middle ones; nan if one element is nan.
 
     Returns:
@@ -760,8 +759,8 @@ def median(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
 
 
 @numpy_function(static_argnames=("axis", "overwrite_input", "keepdims"))
-def nanmedian(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
-              overwrite_input: bool = False, keepdims: bool = False) -> Array:
+def nanmedian(a: ArrayLike, axis: AxisLike = None, out: None = None, overwrite_input: bool = False,
+              keepdims: bool = False) -> Array:
     """The median of the elements that are not nan.
 
     Returns:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
@@ -82,8 +82,8 @@ def _degrees(ddof: Any, correction: Any) -> Any:
     return correction
 
 
-def _variance(a: ArrayLike, axis: int | Sequence[int] | None, dtype: np.dtype[Any], ddof: ArrayLike,
-              keepdims: bool, where: Any, mean: Any, name: str = "var") -> Any:
+def _variance(a: ArrayLike, axis: AxisLike, dtype: np.dtype[Any], ddof: ArrayLike, keepdims: bool,
+              where: Any, mean: Any, name: str = "var") -> Any:
     a = numbers(name, a)
     where = reductions.check_where(name, where)
     aval = get_aval(a)
@@ -113,8 +113,8 @@ def _difference(x: ArrayLike, y: ArrayLike) -> Any:
     return ufuncs.subtract(x, y)
 
 
-def _deviation(a: Array, axis: int | Sequence[int] | None, dtype: np.dtype[Any], ddof: ArrayLike,
-               keepdims: bool, where: ArrayLike | None, mean: ArrayLike) -> Any:
+def _deviation(a: Array, axis: AxisLike, dtype: np.dtype[Any], ddof: ArrayLike, keepdims: bool,
+               where: ArrayLike | None, mean: ArrayLike) -> Any:
     return lax.sqrt(_variance(a, axis, dtype, ddof, keepdims, where, mean, "std"))
 
 
@@ -124,8 +124,7 @@ def _compiled(body: Callable[..., Any]) -> Callable[..., Any]:
     of_number = numpy_function(body, static_argnames=("axis", "dtype", "keepdims", "ddof"))
     of_array = numpy_function(body, static_argnames=("axis", "dtype", "keepdims"))
 
-    def call(a: ArrayLike, axis: int | Sequence[int] | None, dtype: DTypeLike, ddof: ArrayLike,
-             *args: Any) -> Any:
+    def call(a: ArrayLike, axis: AxisLike, dtype: DTypeLike, ddof: ArrayLike, *args: Any) -> Any:
         of_kind = of_number if isinstance(ddof, (int, float, np.number)) else of_array
         return of_kind(a, axis, dtype, ddof, *args)
 
@@ -135,10 +134,9 @@ def _compiled(body: Callable[..., Any]) -> Callable[..., Any]:
 _compiled_variance, _compiled_deviation = _compiled(_variance), _compiled(_deviation)
 
 
-def var(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
-        out: None = None, ddof: ArrayLike = 0, keepdims: bool = False, *,
-        where: ArrayLike | None = None, mean: ArrayLike | None = None,
-        correction: Any = None) -> Array:
+def var(a: ArrayLike, axis: AxisLike = None, dtype: DTypeLike | None = None, out: None = None,
+        ddof: ArrayLike = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+        mean: ArrayLike | None = None, correction: Any = None) -> Array:
     """The variance: the mean of squared distances from the mean.
 
     Args:
@@ -164,10 +162,9 @@ def var(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike 
     return _compiled_variance(a, axis, dtype, ddof, keepdims, where, mean)
 
 
-def std(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None,
-        out: None = None, ddof: ArrayLike = 0, keepdims: bool = False, *,
-        where: ArrayLike | None = None, mean: ArrayLike | None = None,
-        correction: Any = None) -> Array:
+def std(a: ArrayLike, axis: AxisLike = None, dtype: DTypeLike | None = None, out: None = None,
+        ddof: ArrayLike = 0, keepdims: bool = False, *, where: ArrayLike | None = None,
+        mean: ArrayLike | None = None, correction: Any = None) -> Array:
     """The standard deviation, the square root of the variance; arguments as for `var`.
 
     >>> import pyjx as jax
@@ -183,7 +180,7 @@ def std(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike 
 
 
 @numpy_function(static_argnames=("axis", "returned", "keepdims"))
-def average(a: ArrayLike, axis: int | Sequence[int] | None = None, weights: ArrayLike | None = None,
+def average(a: ArrayLike, axis: AxisLike = None, weights: ArrayLike | None = None,
             returned: bool = False, keepdims: bool = False) -> Any:
     """The weighted mean.
 
@@ -218,8 +215,7 @@ def average(a: ArrayLike, axis: int | Sequence[int] | None = None, weights: Arra
     return (out, stretch(total, get_aval(out).shape)) if returned else out
 
 
-def _spread_weights(weights: ArrayLike, shape: tuple[int, ...],
-                    axis: int | Sequence[int] | None) -> Any:
+def _spread_weights(weights: ArrayLike, shape: tuple[int, ...], axis: AxisLike) -> Any:
     """Weights along `axis` only, with the other axes, of any size, added."""
     if axis is None:
         raise ValueError("Axis must be specified when shapes of a and weights differ.")
@@ -389,9 +385,9 @@ def _accumulated_without_nan(accumulate: Any, name: str, a: ArrayLike, fill: int
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def nansum(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = None,
-           out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
-           where: ArrayLike | None = None) -> Array:
+def nansum(a: ArrayLike, axis: AxisLike = None, dtype: Any = None, out: None = None,
+           keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
+          ) -> Array:
     """The sum of the elements that are not nan; arguments as for `sum`.
 
     >>> import pyjx as jax
@@ -403,9 +399,9 @@ def nansum(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = N
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def nanprod(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = None,
-            out: None = None, keepdims: bool = False, initial: ArrayLike | None = None,
-            where: ArrayLike | None = None) -> Array:
+def nanprod(a: ArrayLike, axis: AxisLike = None, dtype: Any = None, out: None = None,
+            keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
+           ) -> Array:
     """The product of the elements that are not nan; arguments as for `prod`.
 
     >>> import pyjx as jax
@@ -417,8 +413,8 @@ def nanprod(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = 
 
 
 def _nan_extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], Any], a: ArrayLike,
-                  axis: int | Sequence[int] | None, out: object, keepdims: bool,
-                  initial: ArrayLike | None, where: ArrayLike | None) -> Any:
+                  axis: AxisLike, out: object, keepdims: bool, initial: ArrayLike | None,
+                  where: ArrayLike | None) -> Any:
     a = numbers(name, a, out)
     if not has_nan(a):
         return reduce(a, axis, None, keepdims, initial, where)
@@ -430,9 +426,8 @@ def _nan_extremum(name: str, reduce: Callable[..., Any], unit: Callable[[Any], A
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def nanmax(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
-           keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
-          ) -> Array:
+def nanmax(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool = False,
+           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The largest of the elements that are not nan; nan if all are. Arguments as for `max`.
 
     >>> import pyjx as jax
@@ -444,9 +439,8 @@ def nanmax(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
-def nanmin(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = None,
-           keepdims: bool = False, initial: ArrayLike | None = None, where: ArrayLike | None = None
-          ) -> Array:
+def nanmin(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool = False,
+           initial: ArrayLike | None = None, where: ArrayLike | None = None) -> Array:
     """The smallest of the elements that are not nan; nan if all are. Arguments as for `max`.
 
     >>> import pyjx as jax
@@ -457,8 +451,8 @@ def nanmin(a: ArrayLike, axis: int | Sequence[int] | None = None, out: None = No
                          keepdims, initial, where)
 
 
-def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: ArrayLike,
-             axis: int | Sequence[int] | None, out: object, keepdims: bool | None) -> Any:
+def _nan_arg(name: str, find: Callable[..., Any], worst: float, a: ArrayLike, axis: AxisLike,
+             out: object, keepdims: bool | None) -> Any:
     a = numbers(name, a, out)
     if not has_nan(a):
         return reductions.arg_extremum(name[3:], find, a, axis, out, keepdims)
@@ -530,8 +524,8 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: Any = None, out: No
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def nanmean(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = None,
-            out: None = None, keepdims: bool = False, where: ArrayLike | None = None) -> Array:
+def nanmean(a: ArrayLike, axis: AxisLike = None, dtype: Any = None, out: None = None,
+            keepdims: bool = False, where: ArrayLike | None = None) -> Array:
     """The mean of the elements that are not nan; nan if all are. Arguments as for `mean`.
 
     >>> import pyjx as jax
@@ -546,8 +540,8 @@ def nanmean(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = 
     return lax.div(total, convert(count, get_aval(total).dtype))
 
 
-def _nan_variance(name: str, a: ArrayLike, axis: int | Sequence[int] | None, dtype: np.dtype[Any],
-                  ddof: ArrayLike, keepdims: bool, where: ArrayLike | None, mean: Any) -> Any:
+def _nan_variance(name: str, a: ArrayLike, axis: AxisLike, dtype: np.dtype[Any], ddof: ArrayLike,
+                  keepdims: bool, where: ArrayLike | None, mean: Any) -> Any:
     a = numbers(name, a)
     where = reductions.check_where(name, where)
     if where is not None and get_aval(where).shape and not get_aval(a).shape:
@@ -571,8 +565,8 @@ def _nan_variance(name: str, a: ArrayLike, axis: int | Sequence[int] | None, dty
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def nanvar(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = None,
-           out: None = None, ddof: ArrayLike = 0, keepdims: bool = False, where: Any = None,
+def nanvar(a: ArrayLike, axis: AxisLike = None, dtype: Any = None, out: None = None,
+           ddof: ArrayLike = 0, keepdims: bool = False, where: Any = None,
            mean: ArrayLike | None = None) -> Array:
     """The variance of the elements that are not nan; arguments as for `var`.
 
@@ -585,8 +579,8 @@ def nanvar(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = N
 
 
 @numpy_function(static_argnames=("axis", "dtype", "keepdims"))
-def nanstd(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Any = None,
-           out: None = None, ddof: ArrayLike = 0, keepdims: bool = False, where: Any = None,
+def nanstd(a: ArrayLike, axis: AxisLike = None, dtype: Any = None, out: None = None,
+           ddof: ArrayLike = 0, keepdims: bool = False, where: Any = None,
            mean: ArrayLike | None = None) -> Array:
     """The standard deviation of the elements that are not nan; arguments as for `var`.
 

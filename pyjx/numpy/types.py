@@ -5,13 +5,12 @@ array API standard.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.array_type import ArrayLike, DTypeLike
+from pyjx.core.array_type import ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import warn
 from pyjx.core.trace import Tracer
@@ -222,7 +221,7 @@ def ndim(a: Any) -> int:
     return len(_shape("ndim", a))
 
 
-def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
+def size(a: ArrayLike, axis: AxisLike = None) -> int:
     """The number of elements, in all or along one axis or several.
 
     Args:

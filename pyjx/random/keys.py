@@ -17,7 +17,7 @@ from pyjx import configuration
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import on_results
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike
 from pyjx.core.avals import ShapedArray, array_aval, aval_makers, get_aval
 from pyjx.core.explicit import Entries, agreed
 from pyjx.core.places import explicit_sharding, place_of
@@ -204,7 +204,7 @@ class PRNGKeyArray(DataArray):
 
     flatten = ravel
 
-    def squeeze(self, axis: int | Sequence[int] | None = None) -> Any:
+    def squeeze(self, axis: AxisLike = None) -> Any:
         return self._of("squeeze", axis)
 
     def transpose(self, *axes: Any) -> Any:

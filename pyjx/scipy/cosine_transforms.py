@@ -21,7 +21,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.scalars import scalar_constant
 from pyjx.lax.elementwise import complex_dtype, real_dtype
@@ -56,8 +56,7 @@ def _along_one(name: str, transform: Callable[..., Any], x: ArrayLike, kind: int
 
 
 def _along_several(name: str, transform: Callable[..., Any], x: ArrayLike, kind: int,
-                   s: int | Sequence[int] | None, axes: int | Sequence[int] | None,
-                   norm: str | None) -> Any:
+                   s: int | Sequence[int] | None, axes: AxisLike, norm: str | None) -> Any:
     shape = get_aval(*operands(name, x)).shape
     axes = None if axes is None else as_tuple(axes)
     if not shape and not axes:
@@ -196,8 +195,8 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm
 
 
 @numpy_function(static_argnames=("type", "s", "axes", "norm"))
-def dctn(x: ArrayLike, type: int = 2, s: int | Sequence[int] | None = None,
-         axes: int | Sequence[int] | None = None, norm: str | None = None) -> Array:
+def dctn(x: ArrayLike, type: int = 2, s: int | Sequence[int] | None = None, axes: AxisLike = None,
+         norm: str | None = None) -> Array:
     """The discrete cosine transform along several axes: see `dct`.
 
     Args:
@@ -218,8 +217,8 @@ def dctn(x: ArrayLike, type: int = 2, s: int | Sequence[int] | None = None,
 
 
 @numpy_function(static_argnames=("type", "s", "axes", "norm"))
-def idctn(x: ArrayLike, type: int = 2, s: int | Sequence[int] | None = None,
-          axes: int | Sequence[int] | None = None, norm: str | None = None) -> Array:
+def idctn(x: ArrayLike, type: int = 2, s: int | Sequence[int] | None = None, axes: AxisLike = None,
+          norm: str | None = None) -> Array:
     """The inverse of `dctn`. Takes the same arguments.
 
     Args:

@@ -18,7 +18,7 @@ import numpy as np
 from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import entries, get_aval
 from pyjx.core.integers import as_int, as_truncated_int
 from pyjx.core.scalars import scalar_constant
@@ -385,7 +385,7 @@ def _conjugate(a: ArrayLike) -> Any:
     return lax.conj(a) if is_complex(a) else a
 
 
-def _check_axis(name: str, n: Any, axis: int | Sequence[int] | None) -> None:
+def _check_axis(name: str, n: Any, axis: AxisLike) -> None:
     """These two have no form for several axes; with `n`, None is the last one, as for `rfft`."""
     if axis is None and n is None:
         raise TypeError(f"jax.numpy.fft.{name} needs an axis; give axis=-1 for the last one.")
@@ -538,7 +538,7 @@ def _halves(name: str, x: ArrayLike, axes: Any, sign: int) -> Any:
 
 
 @numpy_function(static_argnames=("axes",))
-def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
+def fftshift(x: ArrayLike, axes: AxisLike = None) -> Array:
     """The array with the frequency 0 in the middle: each axis, of size n, is rolled by n // 2.
 
     Args:
@@ -556,7 +556,7 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 
 
 @numpy_function(static_argnames=("axes",))
-def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
+def ifftshift(x: ArrayLike, axes: AxisLike = None) -> Array:
     """The inverse of `fftshift`. Takes the same arguments.
 
     Returns:

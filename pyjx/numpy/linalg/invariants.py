@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyjx import lax
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike
 from pyjx.core.avals import get_aval
 from pyjx.lax import linalg
 from pyjx.lax.linalg import determinants
@@ -93,8 +92,8 @@ def _inexact(x: ArrayLike) -> Any:
 
 
 @op_jit(static_argnames=("ord", "axis", "keepdims"))
-def norm(x: ArrayLike, ord: float | str | None = None,
-         axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Array:
+def norm(x: ArrayLike, ord: float | str | None = None, axis: AxisLike = None, keepdims: bool = False
+        ) -> Array:
     """The norm of vectors or of matrices.
 
     Args:
@@ -145,7 +144,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False,
 
 
 @numpy_function(static_argnames=("axis", "keepdims", "ord"))
-def vector_norm(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None, keepdims: bool = False,
+def vector_norm(x: ArrayLike, /, *, axis: AxisLike = None, keepdims: bool = False,
                 ord: float | str | None = 2) -> Array:
     """The norm of vectors; of the elements along several axes as of one vector.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from pyjx import lax, nn
 from pyjx import numpy as jnp
-from pyjx.core.array_type import Array, ArrayLike
+from pyjx.core.array_type import Array, ArrayLike, AxisLike
 from pyjx.numpy.operands import is_complex, numpy_function
 from pyjx.numpy.promotion import promote_args_as_floats
 from pyjx.scipy.special.operands import (
@@ -269,11 +269,9 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 # -- softmax ---------------------------------------------------------------------------------------
 
-Axis = int | Sequence[int] | None
-
 
 @numpy_function(static_argnames=("axis",))
-def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
+def softmax(x: ArrayLike, /, *, axis: AxisLike = None) -> Array:
     """exp(x) divided by its sum over the given axes; all axes by default.
 
     Args:
@@ -288,7 +286,7 @@ def softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
 
 
 @numpy_function(static_argnames=("axis",))
-def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
+def log_softmax(x: ArrayLike, /, *, axis: AxisLike = None) -> Array:
     """The logarithm of `softmax`.
 
     Args:
