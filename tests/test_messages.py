@@ -508,7 +508,8 @@ WHOLE = {
     "vmap-sizes": (lambda: jax.vmap(lambda x, y: x + y)(jnp.ones(3), jnp.ones(4)), ValueError,
                    "vmap got inconsistent sizes for array axes to be mapped:\n"
                    "  * one axis had size 3: axis 0 of argument x of type float32[3];\n"
-                   "  * one axis had size 4: axis 0 of argument y of type float32[4]"),
+                   "  * one axis had size 4: axis 0 of argument y of type float32[4]\n"
+                   "What all examples share, such as weights, has None in in_axes."),
     "squeeze": (lambda: jnp.squeeze(A, 0), ValueError,
                 "squeeze: cannot select an axis to squeeze out which has size not equal to one, "
                 "got shape=(3, 4) and dimensions=(0,)"),

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration
-from pyjx.core import cures, dtypes, misspelt
+from pyjx.core import cures, dtypes, misspelt, passed_values
 from pyjx.core.call_code import (
     UNKNOWN,
     arguments_at,
@@ -25,16 +25,13 @@ from pyjx.core.call_code import (
     before,
     callee,
     is_compared,
-    leaves_given,
     method_called,
-    path_of,
     value_called,
 )
 from pyjx.core.call_notes import ASKED, say
 from pyjx.core.cure_texts import ARRAYS, MADE_MESH, VALUES, own_call
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import (
-    as_field,
     in_short,
     shortened,
     shortened_lines,
@@ -424,7 +421,8 @@ def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> st
     if (given or args[1:]) and first in ("arrays", "tup") and all(
             [x is UNKNOWN or hasattr(x, "shape") for x in args]):
         return f"{found.string}. {ARRAYS.format(name)}"
-    if given and first in ("fun", "f", "pyfunc") and callable(args and args[0]) and (
+    if given and first in ("fun", "f", "pyfunc") and any(
+            [x is UNKNOWN or callable(x) for x in args[:1]]) and (
             not own[1:] or own[1].kind is own[1].KEYWORD_ONLY):
         return f"{found.string}. {own_call(name)}"
     if given and name in ("array", "asarray"):
@@ -558,24 +556,6 @@ def _called(last: TracebackType, unhashable: str) -> str:
     return f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. "
 
 
-def _passed(exc: Exception, variable: str) -> str:
-    """To what, and where in the trees that came, the value was passed that the innermost function
-    with such a variable refuses."""
-    known = [tb.tb_frame.f_locals for tb in tracebacks_of(exc)]
-    refused = next((names[variable] for names in reversed(known) if variable in names), UNKNOWN)
-    name, of, path = path_of(exc, refused) or ("", "", "")
-    return (f"passed to {name} at path {of}{path}." if path else
-            name and f"the argument {of} of {name.partition(' at ')[0]}.")
-
-
-def _as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    passed, called = _passed(exc, "x"), next(iter(tracebacks_of(exc))).tb_frame.f_locals
-    traces = any([callable(x) for x in called.values()])
-    further = found.string[found.end():] * traces + as_field(
-        passed.rpartition(" at path ")[2][:-1])
-    return f"{found[0]} It was {passed}{further}" if passed else None
-
-
 def _as_no_key(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """That the key comes first, where it was given as another argument."""
     given = [*next(tracebacks_of(exc)).tb_frame.f_locals.values()]
@@ -624,24 +604,6 @@ def _as_endless(exc: Exception, found: re.Match[str], last: TracebackType) -> st
         f"{found.string}. Recursively calling {code.co_qualname} at {code.co_filename}:"
         f"{code.co_firstlineno}, {times} times. No traced value ends a recursion: loop by "
         "lax.while_loop or lax.scan; sys.setrecursionlimit(n) lets one that ends go deeper.")
-
-
-def _as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
-    passed = _passed(exc, "self")
-    if passed and f"It was {passed}" not in exc.__notes__:
-        exc.add_note(f"It was {passed}")
-
-
-def _as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    """Which arguments are one array."""
-    places = [int(found[1]), int(found[2])]
-    for name, leaves in leaves_given(exc):
-        told = [leaves[i] for i in places if i < len(leaves)]
-        if len(told) == 2 and told[0][2] is told[1][2]:  # all arguments are used
-            first, second = sorted([of + keystr(path) for of, path, _ in told])
-            return (f"{found.string}\n{first} and {second} of {name} are one array, which is "
-                    "gone once it is donated: pass jnp.copy(x) as one of them.")
-    return None
 
 
 def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
@@ -736,9 +698,10 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
         f"{found.string}: {cures.SHOWN[0].lower()}{cures.SHOWN[1:]}")),
     ((TypeError, ValueError), "(?s).*", _as_shape),
     ((TypeError, ValueError), r"(?s)^(?!.* returned a value ).* is not a valid JAX (?:array )?type"
-     r"\.|^.*(?:masked arrays|__jax_array__\(\)) .*", _as_leaf),
+     r"\.|^.*(?:masked arrays|__jax_array__\(\)) .*", passed_values.as_leaf),
     (TypeError, "invalid PRNG key data:|unexpected PRNG key type", _as_no_key),
-    (RuntimeError, "^Array has been deleted", _as_deleted),
+    ((RuntimeError, ValueError), "^Array has been deleted|(?<!previously )deleted or donated",
+     passed_values.as_deleted),
     (RecursionError, "^maximum recursion depth exceeded", _as_endless),
     (ConcretizationTypeError, r"The size argument of jnp\.(\w+) must", _as_sized),
     (ASKED, "", cures.as_asked),
@@ -755,7 +718,7 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
      lambda exc, found, last: f"{found.string}. " + (
         cures.OF_FILES if found[1] else "Give x.tolist(), of a number its value.")),
     ((RuntimeError, ValueError), r"(?s)Attempt to .*donate.* argument (\d+),.* use: (\d+)",
-     _as_donated),
+     passed_values.as_donated),
     (AttributeError, "^'.*' object has no attribute 'size'$", _as_mesh),
     (AttributeError,
      r"^property (?:'(\w+)' )?of '(?:ArrayImpl|\w*Tracer)' object has no setter$",

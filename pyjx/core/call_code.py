@@ -107,11 +107,13 @@ def leaves_of(tree: Any) -> list[tuple[KeyPath, Any]]:
 def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, KeyPath, Any]]]]:
     """The public functions that an error leaves, or the user's that they were to call with what
     came, and the leaves of what each was given: of which argument, where in it, and the value."""
+    by_user = True
     for tb in tracebacks_of(exc):
         code, known = tb.tb_frame.f_code, tb.tb_frame.f_locals
         users: Any = None
         args, kwargs = _given_further(tb.tb_frame)
-        if not is_internal(code.co_filename):
+        called_by_user, by_user = by_user, not is_internal(code.co_filename)
+        if by_user:
             if tb.tb_next is None:  # C++ alone has run
                 users = value_called(tb.tb_frame, tb.tb_lasti)[1]
                 args, kwargs = arguments_at(tb.tb_frame, tb.tb_lasti) or ((), {})
@@ -125,7 +127,8 @@ def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, KeyPath,
                 yield f"{plain.__name__} at {place_of(own)}", [
                     (p, path, x) for p, value in given.items()
                     for path, x in leaves_of(value)]
-        elif is_guarded(code) and (name := public_name(function_of(tb.tb_frame))):
+        elif called_by_user and is_guarded(code) and (
+                name := public_name(function_of(tb.tb_frame))):
             n, star = code.co_argcount + code.co_kwonlyargcount, bool(code.co_flags & _VARIADIC)
             yield name, [(p, path, x) for i, p in enumerate(code.co_varnames[:n + star])
                          for path, x in leaves_of(known.get(p)) if path[i == n:]]

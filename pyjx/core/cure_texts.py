@@ -5,6 +5,8 @@ from __future__ import annotations
 ARRAYS = "The arrays are one sequence, as in {0}((a, b))."
 VALUES = "The values are one sequence, as in {0}([1, 2]) or {0}([[1, 2], [3, 4]])."
 MADE_MESH = "jax.make_mesh((4, 2), ('x', 'y')) takes the sizes of the axes."
+DELETED = ("It was donated to a jitted function (donate_argnums, donate_argnames), or its delete() "
+           "was called. Use what the function returned, or pass a copy.")
 OWN_CALL = "The arguments of fun come in a call of their own"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.guards import is_guarded, leaving
+from pyjx.jaxlib_api import JaxRuntimeError
 from pyjx.lazy import deferred
 
 advice = deferred("pyjx.core.advice")  # for errors alone
@@ -58,9 +59,12 @@ def _advise(exc: Exception) -> None:
             advise(exc)
 
 
+_OF_CALLS = (TypeError, ValueError, AttributeError, RuntimeError, JaxRuntimeError)
+
+
 def _show_uncaught(kind: type[BaseException], exc: BaseException, tb: TracebackType | None) -> None:
     """What Python and C++ raise before a function of this package begins passes no handler."""
-    if kind in (TypeError, ValueError, AttributeError):
+    if kind in _OF_CALLS:
         _advise(exc)  # type: ignore[arg-type]
     _show(kind, exc, tb)
 
@@ -77,7 +81,7 @@ _show, sys.excepthook = sys.excepthook, _show_uncaught
 with suppress(AttributeError):  # nobody has loaded it, or it does not run this program
     _shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if not _shell.custom_exceptions:
-        _shell.set_custom_exc((TypeError, ValueError), _show_in_shell)
+        _shell.set_custom_exc(_OF_CALLS, _show_in_shell)
 
 
 def _is_within(frame: FrameType | None) -> bool:

@@ -17,6 +17,7 @@ from pyjx import configuration, jaxlib_api
 from pyjx.core import avals, dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import ShapedArray, aval_makers, length
+from pyjx.core.cure_texts import DELETED
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import Tracer
@@ -81,8 +82,7 @@ class Shard:
 def _raise_if_deleted(self: Any) -> None:
     if self.is_deleted():
         error = RuntimeError(_DELETED.format(self.aval.str_short()))
-        error.add_note("It was donated to a jitted function (donate_argnums, donate_argnames), or "
-                       "its delete() was called. Use what the function returned, or pass a copy.")
+        error.add_note(DELETED)
         raise error
 
 

@@ -102,7 +102,7 @@ def _along_mesh(spec: PartitionSpec) -> NamedSharding:
     mesh = configuration.mesh.value or get_abstract_mesh()
     if mesh.empty:
         raise ValueError("Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to "
-                         f"device_put, or pass jax.NamedSharding(mesh, {spec})")
+                         f"device_put, or pass jax.NamedSharding(mesh, jax.{spec})")
     return NamedSharding(mesh, spec)
 
 

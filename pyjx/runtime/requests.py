@@ -87,7 +87,9 @@ def checked_device(device: Any, backend: str | None) -> Any:
         raise ValueError("can't specify both a device and a backend for jit, got "
                          f"device={device} and backend={backend}. A device is of a backend.")
     if not (isinstance(device, Sharding) or hasattr(device, "platform")):
-        raise TypeError(f"jit: device must be a jax.Device or a sharding, got {device!r}")
+        raise TypeError(f"jit: device must be a jax.Device or a sharding, got {device!r}"
+                        + configuration.platform_meant(
+                            device, ". Did you mean jax.devices({!r})[0]?"))
     warn("backend and device argument on jit is deprecated. You can use `jax.device_put(..., "
          "jax.local_devices(backend=\"cpu\")[0])` on the inputs to the jitted function to get the "
          "same behavior.", DeprecationWarning)

@@ -428,7 +428,8 @@ class Compiled(_Stage):
             if isinstance(x, Tracer) and type(x) is not Ref:
                 raise TypeError(
                     "Cannot apply JAX transformations to a function lowered and compiled for a "
-                    f"particular signature. Detected argument of Tracer type {type(x)}.")
+                    f"particular signature. Detected argument of Tracer type {type(x)}. Transform "
+                    "the function itself, and lower what that gives.")
         self._check_avals(leaves)
         return leaves
 

@@ -262,7 +262,9 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Any,
             raise ValueError(
                 "the `static_argnums` argument to `jax.checkpoint` / `jax.remat` can only take "
                 "integer values greater than or equal to `-len(args)` and less than `len(args)`, "
-                f"but got {static_argnums}, while `len(args)` = {n}")
+                f"but got {static_argnums}, while `len(args)` = {n}"
+                + ". What is given by name is not counted: name it in static_argnames."
+                * bool(kwargs))
         spec = _RematSpec(fun, options if not named else options._replace(
             static_argnums=(*static_argnums, *[i for i in named if i < n])))
         try:

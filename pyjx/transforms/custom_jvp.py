@@ -116,6 +116,9 @@ class PositionalFunction(Generic[R]):
         return bound.args  # type: ignore[no-any-return]
 
     def _raise_unbound(self, why: str) -> NoReturn:
+        if "self" in list(inspect.signature(self.fun).parameters)[:1]:
+            own = getattr(self.fun, "__qualname__", self.__name__).rpartition("<locals>.")[2]
+            why += f"\nIt is no method, so its object is to be given: {own}(object, ...)."
         raise TypeError(f"The input arguments to the {self._kind}-decorated function "
                         f"{self.__name__} could not be resolved to positional-only arguments. "
                         f"Binding failed with the error:\n{why}") from None

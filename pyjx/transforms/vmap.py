@@ -244,7 +244,7 @@ def in_dims_of(name: str, in_axes: Any, args: tuple[Any, ...], kwargs: dict[str,
         raise ValueError(
             f"{name} in_axes must be an int, None, or a tuple of entries corresponding to the "
             f"positional arguments passed to the function, but got len(in_axes)={len(in_axes)}, "
-            f"len(args)={len(args)}.{_kwargs_hint(kwargs)}")
+            f"len(args)={len(args)}.{_kwargs_hint(kwargs) or _of_parts(in_axes, args)}")
     n_args = in_tree.children()[0].num_leaves
     n_kwargs = in_tree.num_leaves - n_args
     if not isinstance(in_axes, tuple):
@@ -252,6 +252,15 @@ def in_dims_of(name: str, in_axes: Any, args: tuple[Any, ...], kwargs: dict[str,
     if mappables:
         args, _ = in_tree.unflatten([AnArray() if is_vmappable(x) else x for x in leaves])
     return broadcast_argument(f"{name} in_axes", in_axes, args) + [0] * n_kwargs
+
+
+def _of_parts(in_axes: tuple[Any, ...], args: tuple[Any, ...]) -> str:
+    """What maps the parts of the one argument as `in_axes` was meant to."""
+    if len(args) != 1 or type(args[0]) not in (list, type(in_axes)) or (
+            len(args[0]) != len(in_axes)):
+        return ""
+    entry = list(in_axes) if type(args[0]) is list else in_axes
+    return f" For the parts of the one argument it is in_axes=({entry!r},)."
 
 
 def _kwargs_hint(kwargs: dict[str, Any]) -> str:
@@ -458,15 +467,16 @@ def _raise_rank(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
     lists = [x for x in (*args, *kwargs.values()) if type(x) in (list, tuple) and all(
         [type(y) in (bool, int, float, complex) for y in flatten(x)[0]])
         and (not sizes or len(x) in sizes)]
-    if any([leaves[i] is y for x in lists for y in flatten(x)[0]]):
-        cures.append("a list of numbers is no array, but a tree: give jnp.array of it")
+    kinds = [type(x).__name__ for x in lists if any([leaves[i] is y for y in flatten(x)[0]])]
+    if kinds:
+        cures.append(f"a {kinds[0]} of numbers is no array, but a tree: give jnp.array of it")
     elif leaf.startswith("kwargs["):
         cures.append("what is given by name is mapped: bind what is the same for all examples by "
                      "functools.partial")
-    elif sizes:
-        cures.append("where it is the same for all examples, its entry of in_axes is None")
-    elif shape:
-        cures.append("in_axes=0 maps its first axis")
+    else:
+        cures += [f"{'0 in in_axes' if sizes else 'in_axes=0'} maps its first axis"] * bool(shape)
+        cures += ["where it is the same for all examples, its entry of in_axes is None"
+                  ] * bool(sizes)
     raise ValueError(
         f"{name} was requested to map its argument along axis {axis}, which implies that its rank "
         f"should be at least {axis + 1 if axis >= 0 else -axis}, but is only {len(shape)} (its "
@@ -506,7 +516,7 @@ def _raise_sizes(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
             how_many = "most" if i == 0 else "some"
             lines.append(f"{how_many} axes ({len(where)} of them) had size {size}, e.g. {where[0]}")
     bullets = ";\n".join([f"  * {line}" for line in lines])
-    shared = "\nWhat all examples share, such as weights, has None in in_axes." * (name == "pmap")
+    shared = "\nWhat all examples share, such as weights, has None in in_axes." * (len(places) > 1)
     raise ValueError(
         f"{name} got inconsistent sizes for array axes to be mapped:\n{bullets}{shared}")
 

@@ -240,6 +240,8 @@ def test_axes_of_different_sizes(call, lines):
     with pytest.raises(ValueError) as caught:
         call()
     expected = ["vmap got inconsistent sizes for array axes to be mapped:", *lines]
+    if "`axis_size`" not in lines[0]:
+        expected.append("What all examples share, such as weights, has None in in_axes.")
     assert str(caught.value).split("\n") == expected
 
 

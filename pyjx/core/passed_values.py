@@ -1,0 +1,72 @@
+"""What is said of a value that was passed to a function which cannot take it: as which argument, at
+which path of that, and how the function may have it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from pyjx.core.call_code import UNKNOWN, leaves_given
+from pyjx.core.cure_texts import DELETED
+from pyjx.core.frames import is_internal, tracebacks_of
+from pyjx.core.value_texts import as_field
+from pyjx.jaxlib_api import ArrayImpl
+from pyjx.tree_util import keystr
+
+
+def _passed(exc: Exception, is_refused: Callable[[Any], bool]) -> tuple[str, str]:
+    """To what, and where in the trees that came, a value was passed that is refused; and of which
+    argument it is the whole."""
+    for name, leaves in leaves_given(exc):
+        for of, path, leaf in leaves:
+            if is_refused(leaf):
+                return (f"passed to {name} at path {of}{keystr(path)}.", "") if path else (
+                    f"the argument {of} of {name.partition(' at ')[0]}.", of)
+    return "", ""
+
+
+# How a transformation leaves an argument as it is.
+_AS_IT_IS = {
+    "vmap": "let its entry of in_axes be None",
+    "checkpoint": "name it in static_argnums or static_argnames",
+    **dict.fromkeys(["value_and_grad", "jacfwd", "jacrev"], "let argnums name other arguments"),
+    **dict.fromkeys(["custom_jvp", "custom_vjp"], "name it in nondiff_argnums"),
+}
+
+
+def as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    frames = [tb.tb_frame for tb in tracebacks_of(exc)]
+    refused = next((x.f_locals["x"] for x in reversed(frames) if "x" in x.f_locals), UNKNOWN)
+    passed, whole = _passed(exc, lambda x: x is refused)
+    traces = any([callable(x) for x in frames[0].f_locals.values()])
+    further = found.string[found.end():] * traces + as_field(
+        passed.rpartition(" at path ")[2][:-1])
+    by = [(x.f_code.co_qualname.partition(".")[0].lstrip("_"), x.f_locals) for x in frames]
+    maker, known = next((x for x in reversed(by) if x[0] in _AS_IT_IS), ("", {}))
+    code = getattr(getattr(known.get("self"), "fun", None), "__code__", None)
+    if whole and maker and whole not in known.get("kwargs", ()) and not (
+            code and is_internal(code.co_filename)):  # as of custom_gradient
+        passed = f"{passed[:-1]}: {_AS_IT_IS[maker]}."
+    return f"{found[0]} It was {passed}{further}" if passed else None
+
+
+def as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
+    """Why an array has no values, and as what it was passed; C++ says neither."""
+    passed, _ = _passed(exc, lambda x: type(x) is ArrayImpl and x.is_deleted())
+    for said in (DELETED, f"It was {passed}"):
+        if said not in ("It was ", *getattr(exc, "__notes__", ())):
+            exc.add_note(said)
+
+
+def as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """Which arguments are one array."""
+    places = [int(found[1]), int(found[2])]
+    for name, leaves in leaves_given(exc):
+        told = [leaves[i] for i in places if i < len(leaves)]
+        if len(told) == 2 and told[0][2] is told[1][2]:  # all arguments are used
+            first, second = sorted([of + keystr(path) for of, path, _ in told])
+            return (f"{found.string}\n{first} and {second} of {name} are one array, which is "
+                    "gone once it is donated: pass jnp.copy(x) as one of them.")
+    return None

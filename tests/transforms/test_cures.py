@@ -1,0 +1,167 @@
+"""Cures for calls of transformed functions: each names the argument at fault, and serves."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx import lax
+from pyjx.core import tracebacks
+
+pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
+
+V = jnp.arange(3.0)
+
+
+def mistake(call: Callable[[], Any]) -> str:
+    """The message with its notes, as a program that ends with the error shows it."""
+    with pytest.raises(Exception) as caught:
+        call()
+    tracebacks._advise(caught.value)
+    return "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
+
+
+# -- arguments that are no arrays ------------------------------------------------------------------
+
+
+class Model:
+    w = 2.0
+
+    def f(self, x: Any) -> Any:
+        return self.w * x
+
+
+MODEL = Model()
+of_both = jax.custom_vjp(Model.f)
+of_both.defvjp(lambda m, x: (m.w * x, None), lambda _, ct: (None, ct))
+of_x = jax.custom_vjp(Model.f, nondiff_argnums=(0,))
+of_x.defvjp(lambda m, x: (m.w * x, None), lambda m, _, ct: (m.w * ct,))
+
+
+@pytest.mark.parametrize(("made", "cured", "words"), [
+    (jax.grad(Model.f), jax.grad(Model.f, argnums=1), "let argnums name other arguments."),
+    (jax.value_and_grad(Model.f), jax.grad(Model.f, argnums=1), "let argnums name other argum"),
+    (jax.jacfwd(Model.f), jax.jacfwd(Model.f, argnums=1), "let argnums name other arguments."),
+    (jax.hessian(Model.f), jax.hessian(Model.f, argnums=1), "let argnums name other arguments."),
+    (jax.vmap(Model.f), jax.vmap(Model.f, in_axes=(None, 0)), "let its entry of in_axes be None."),
+    (jax.checkpoint(Model.f), jax.checkpoint(Model.f, static_argnums=0), "name it in static_argnu"),
+    (jax.checkpoint(Model.f), jax.checkpoint(Model.f, static_argnames="self"),
+     "static_argnums or static_argnames."),
+    (jax.grad(of_both, argnums=1), jax.grad(of_x, argnums=1), "name it in nondiff_argnums."),
+])
+def test_an_argument_that_is_no_array_is_left_as_it_is(
+        made: Callable[..., Any], cured: Callable[..., Any], words: str) -> None:
+    x = V if "in_axes" in words else 1.0
+    said = mistake(lambda: made(MODEL, x))
+    assert "It was the argument self of f: " in said and words in said
+    cured(MODEL, x)
+
+
+def test_what_no_option_leaves_as_it_is_names_none() -> None:
+    for call in (lambda: jax.vmap(lambda x, mode: x)(V, mode="a"),
+                 lambda: jax.custom_gradient(lambda m, x: (x, lambda ct: (None, ct)))(MODEL, 1.0),
+                 lambda: jax.grad(lambda p: p["x"])({"x": 1.0, "mode": "a"})):
+        said = mistake(call)
+        assert "as a closure." in said and ": name it" not in said and ": let" not in said
+
+
+def test_functions_with_rules_are_no_methods() -> None:
+    class WithRule:
+        f = of_x
+
+    assert "so its object is to be given: Model.f(object, ...)." in mistake(
+        lambda: WithRule().f(1.0))
+    assert "object" not in mistake(lambda: jax.nn.relu())
+
+
+def test_what_checkpoint_gets_by_name_has_no_position() -> None:
+    def f(x: Any, n: int) -> Any:
+        return x * n if n > 1 else x
+
+    said = mistake(lambda: jax.checkpoint(f, static_argnums=1)(1.0, n=2))
+    assert "What is given by name is not counted: name it in static_argnames." in said
+    assert jax.checkpoint(f, static_argnames="n")(1.0, n=2) == 2.0
+    assert "by name" not in mistake(lambda: jax.checkpoint(f, static_argnums=2)(1.0, 2))
+
+
+@pytest.mark.parametrize("transform", [jax.jit, jax.checkpoint])
+def test_arguments_beside_a_lambda_come_in_a_call_of_their_own(transform: Any) -> None:
+    assert f"{transform.__name__}(fun)(x)." in mistake(lambda: transform(lambda x: x, V))
+
+
+def test_transformations_are_lowered_not_what_was_compiled() -> None:
+    compiled = jax.jit(jnp.sin).lower(1.0).compile()
+    for call in (jax.grad(compiled), jax.jit(compiled)):
+        assert "Transform the function itself, and lower" in mistake(lambda call=call: call(1.0))
+    assert jax.jit(jax.grad(jnp.sin)).lower(0.0).compile()(0.0) == 1.0
+
+
+def test_the_name_of_a_platform_in_the_place_of_a_device() -> None:
+    assert "Did you mean jax.devices('cpu')[0]?" in mistake(lambda: jax.jit(abs, device="cpu"))
+
+
+# -- what vmap maps --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("x", "in_axes", "words"), [
+    ((V, 1.0), (0, None), "For the parts of the one argument it is in_axes=((0, None),)."),
+    ([V, 1.0], (0, None), "For the parts of the one argument it is in_axes=([0, None],)."),
+])
+def test_axes_of_the_parts_of_one_argument(x: Any, in_axes: Any, words: str) -> None:
+    assert words in mistake(lambda: jax.vmap(lambda x: x[0] * x[1], in_axes=in_axes)(x))
+    entry = eval(words.partition("in_axes=")[2][:-1])
+    assert jax.vmap(lambda x: x[0] * x[1], in_axes=entry)(x).shape == (3,)
+    assert "parts" not in mistake(lambda: jax.vmap(abs, in_axes=in_axes)(V))
+
+
+def test_axes_that_arrays_lack_and_what_all_examples_share() -> None:
+    def scaled(x: Any, y: Any) -> Any:
+        return x * y
+
+    said = mistake(lambda: jax.vmap(scaled, in_axes=(0, 1))(V, V))
+    assert "argument y; 0 in in_axes maps its first axis; where it is the same for all" in said
+    assert "a tuple of numbers is no array" in mistake(lambda: jax.vmap(abs)((1.0, 2.0)))
+    assert "What all examples share, such as weights, has None in in_axes." in mistake(
+        lambda: jax.vmap(scaled)(V, jnp.ones(4)))
+    assert "share" not in mistake(lambda: jax.vmap(jnp.sin, axis_size=2)(V))
+
+
+# -- arrays that are gone --------------------------------------------------------------------------
+
+
+@functools.partial(jax.jit, donate_argnames="state")
+def step(state: Any, batch: Any) -> Any:
+    return jax.tree.map(lambda x: x + batch, state)
+
+
+def test_arrays_that_were_donated_twice_are_told_as_what_they_were_given() -> None:
+    x, tree = jnp.ones(3), {"w": jnp.ones(3)}
+    step(x, 1.0)
+    step(tree, 1.0)
+    for call, where in ((lambda: step(x, 1.0), "It was the argument state of step."),
+                        (lambda: step(state=x, batch=1.0), "It was the argument state of step."),
+                        (lambda: step(tree, 1.0), f"It was passed to step at {__file__}")):
+        said = mistake(call)  # type: ignore[arg-type]
+        assert "It was donated to a jitted function" in said and where in said
+    assert "at path state['w']." in said
+
+
+def test_waiting_for_an_array_that_is_gone_says_why() -> None:
+    x = jnp.ones(3)
+    x.delete()
+    for call in (x.block_until_ready, lambda: jax.block_until_ready(x)):
+        assert "or its delete() was called. Use what the function returned" in mistake(call)
+
+
+def test_no_function_of_the_library_that_users_know_not_is_named() -> None:
+    x = jnp.ones(3)
+    x.delete()
+    lax.scan(lambda c, x: (c, x), 0.0, V)
+    assert "bind_scan" not in mistake(lambda: lax.scan(lambda c, x: (c, x), 0.0, x))
+    said = mistake(lambda: lax.fori_loop(0, 3, lambda i, c: c, MODEL))
+    assert "argument init_val" in said and "scan" not in said
