@@ -80,6 +80,13 @@ def refusal(text: str) -> str:
         if wanted[p] == "object":
             return f"{name}(): {p} must not be None"
         return f"{name}(): {p} must be {wanted[p]}, got {given[p]!r} object"
+    for p in given.keys() - wanted:
+        return f"{name}() got an unexpected keyword argument {p!r}"
+    required = parameters[:len(parameters) - len(args.defaults) - len(args.kwonlyargs)]
+    missing = [repr(p.arg) for p in required if p.arg in wanted and p.arg not in given]
+    if missing:
+        return (f"{name}() missing {len(missing)} required positional argument"
+                f"{'s' * (len(missing) > 1)}: {' and '.join(missing)}")
     takes = ", ".join([f"{p}: {annotation}" for p, annotation in wanted.items()])
     got = ", ".join(kinds + [f"{p}: {kind}" for p, kind in given.items() if p not in wanted])
     return f"{name}() takes ({takes}), got ({got})"
@@ -386,15 +393,18 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     name, called = value_called(last.tb_frame, last.tb_lasti)
     text, ours = found.string, misspelt.is_ours(last) and not is_internal(
         last.tb_frame.f_code.co_filename)
+    own = list[str]()
+    with suppress(TypeError, ValueError):  # of C++'s classes, whose parameters nobody knows
+        own = [*signature(called).parameters]
     if isinstance(called, type) and ours:
         text = misspelt.of_class(text, called)
-        if [*signature(called).parameters] == ["mesh"]:
+        if own == ["mesh"]:
             text += f". It takes a mesh: {MADE_MESH}"
     args, given = arguments_at(last.tb_frame, last.tb_lasti) or ((), {})
     if given and ours and re.search(r"missing 1 .*: '(fun|f|nodetype)'$", text):
         return (f"{text}. As a decorator with arguments it is @functools.partial({name}, "
                 f"{', '.join([f'{p}=...' for p in given])}).")
-    if ours and [*signature(called).parameters][:1] == ["key"] and "'key'" not in text and not (
+    if ours and own[:1] == ["key"] and "'key'" not in text and not (
             args and re.match("key|uint32", str(getattr(args[0], "dtype", "")))):
         text += f". The key comes first: {name}(key, ...)."
     return text if text != found.string else None
@@ -423,7 +433,9 @@ def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> st
         return f"{found.string}. {ARRAYS.format(name)}"
     if given and first in ("fun", "f", "pyfunc") and any(
             [x is UNKNOWN or callable(x) for x in args[:1]]) and (
-            not own[1:] or own[1].kind is own[1].KEYWORD_ONLY):
+            not own[1:] or own[1].kind is own[1].KEYWORD_ONLY) and all(
+            [p.default is not p.empty for p in own[1:]]) and all(
+            [x is UNKNOWN or hasattr(x, "shape") or type(x) in (int, float) for x in args[1:]]):
         return f"{found.string}. {own_call(name)}"
     if given and name in ("array", "asarray"):
         return f"{found.string}. {VALUES.format(name)}"

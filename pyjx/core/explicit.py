@@ -354,7 +354,7 @@ def mesh_of(avals: Sequence[Any]) -> AbstractMesh:
     meshes = list(dict.fromkeys([s.mesh for a in avals if (s := a.place.sharding) is not None]))
     if len(meshes) > 1:
         raise ValueError(f"Mesh for all inputs should be equal. Got one mesh: {meshes[0]} and "
-                         f"another mesh: {meshes[1]}")
+                         f"another mesh: {meshes[1]}. Put them on one by jax.device_put.")
     return meshes[0]
 
 

@@ -148,7 +148,8 @@ def _names_of(given: Any) -> tuple[Any, ...]:
     if isinstance(given, (str, bytes)):
         given = (given,)
     if not isinstance(given, Iterable):
-        raise TypeError(f"Mesh: axis_names must be a sequence of names, got {shortened(given)}")
+        raise TypeError("Mesh: axis_names must be a sequence of names, such as ('x', 'y'), got "
+                        f"{shortened(given)}")
     names = tuple(given)
     if None in names:
         raise ValueError(f"Mesh axis names cannot be None. Got: {names}")

@@ -44,7 +44,7 @@ def as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str | 
     further = found.string[found.end():] * traces + as_field(
         passed.rpartition(" at path ")[2][:-1])
     by = [(x.f_code.co_qualname.partition(".")[0].lstrip("_"), x.f_locals) for x in frames]
-    maker, known = next((x for x in reversed(by) if x[0] in _AS_IT_IS), ("", {}))
+    maker, known = next((x for x in reversed(by) if x[0] in _AS_IT_IS), ("", dict[str, Any]()))
     code = getattr(getattr(known.get("self"), "fun", None), "__code__", None)
     if whole and maker and whole not in known.get("kwargs", ()) and not (
             code and is_internal(code.co_filename)):  # as of custom_gradient

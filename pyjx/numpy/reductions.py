@@ -544,9 +544,12 @@ def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: AxisLik
     a = numbers(name, a, out)
     aval = get_aval(a)
     if axis is None and aval.place.sharding is not None:
+        whole = [i for i, names in enumerate(aval.place.sharding.spec) if names is None]
+        cure = reshard_first()
         raise ShardingTypeError(
             f"The input should be fully replicated when axis is not specified to {name}. Got input "
-            f"type={aval.str_short()}. Give the axis. Or: {reshard_first()}")
+            f"type={aval.str_short()}. "
+            + (f"Give axis={whole[0]}, or c{cure[1:]}" if whole else cure))
     if axis is None or (not aval.ndim and aval.weak_type):  # a Python scalar is an array of one
         a = lax.reshape(a, (aval.size,))
         aval = get_aval(a)

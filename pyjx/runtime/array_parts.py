@@ -137,7 +137,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Any,
                         f"{type(arrays)}.")
     check_has_devices(sharding, name)
     for part in arrays:
-        if not hasattr(part, "dtype"):
+        if not hasattr(part, "aval"):
             raise TypeError(f"Unsupported type for elements in `arrays`: {type(part)}. {name} "
                             "takes arrays of one device each; jax.device_put makes one.")
     dtype = _dtype_of_parts(arrays, dtype, name)

@@ -128,7 +128,8 @@ def _raise_no_spec(given: Any) -> NoReturn:
         raise TypeError("A NamedSharding has one PartitionSpec. Of a tree of specs, each leaf has "
                         "its own: jax.tree.map(lambda s: NamedSharding(mesh, s), specs); got "
                         f"{given!r} of type {type(given)}.")
-    entries = given if isinstance(given, (tuple, list)) else (given,)
+    entries = given if isinstance(given, (tuple, list)) else (
+        given.axis_names[:1] if isinstance(given, (Mesh, AbstractMesh)) else (given,))
     meant = entries[0] if len(entries) == 1 and isinstance(entries[0], PartitionSpec) else (
         f"jax.P({', '.join(map(repr, entries))})")
     raise TypeError(f"The spec of a NamedSharding is a PartitionSpec, such as {meant}; got "

@@ -22,6 +22,7 @@ AUTO = (AxisType.Auto,)
 MESH = jax.make_mesh((8,), ("x",), AUTO)
 GRID = jax.make_mesh((4, 2), ("data", "model"), AUTO * 2)
 TYPED = jax.make_mesh((4, 2), ("data", "model"))
+TYPED_X = jax.device_put(X, NamedSharding(TYPED, P("data", "model")))
 HALVES = [NamedSharding(jax.make_mesh((4,), ("x",), AUTO, devices=devices), P("x"))
           for devices in (jax.devices()[:4], jax.devices()[4:])]
 ROWS = P("x")
@@ -40,6 +41,10 @@ def typed(call):
     """The call with an array that is cut along both axes of a mesh, which is set."""
     return lambda *more: set_mesh(TYPED, lambda: call(
         jax.device_put(X, P("data", "model")), *more))
+
+
+def typed_rows():
+    return jax.device_put(X, NamedSharding(TYPED, P("data")))
 
 
 def tokens():
@@ -86,6 +91,20 @@ CASES = {
                       lambda: jax.make_mesh((4, 2), ("x", "y"))),
     "list-of-spec": (lambda: NamedSharding(MESH, [P("x")]), "such as P('x',);"),
     "no-spec": (lambda: NamedSharding(MESH, None), "NamedSharding(): spec must not be None"),
+    "spec-left-out": (lambda: NamedSharding(MESH), "required positional argument: 'spec'"),
+    "pspec": (lambda: NamedSharding(MESH, pspec=P("x")), "unexpected keyword argument 'pspec'"),
+    "mesh-for-spec": (lambda: NamedSharding(MESH, MESH), "such as jax.P('x');"),
+    "two-meshes": (lambda: TYPED_X + jax.device_put(X, NamedSharding(
+        jax.make_mesh((8,), ("x",)), P("x"))), "Put them on one by jax.device_put."),
+    "sums-along-parts": (lambda: jnp.cumsum(TYPED_X), "]. Call jax.reshard on it before"),
+    "sums-along-rows": (lambda: jnp.cumsum(typed_rows()), "Give axis=1, or call jax.reshard on it",
+                        lambda: jnp.cumsum(typed_rows(), axis=1)),
+    "old-abstract-mesh": (lambda: jax.sharding.AbstractMesh((("x", 8),)),
+                          "must be a sequence of names, such as ('x', 'y'), got None"),
+    "parts-of-numpy": (lambda: jax.make_array_from_single_device_arrays(
+        (8,), NamedSharding(MESH, P("x")), [*V.reshape(8, 1)]), "jax.device_put makes one.",
+        lambda: jax.make_array_from_single_device_arrays((8,), NamedSharding(MESH, P("x")), [
+            jax.device_put(x, d) for x, d in zip(V.reshape(8, 1), jax.devices(), strict=True)])),
     "devices": (lambda: jax.device_put(X, jax.devices()), "a sharding, jax.NamedSharding(mesh, "),
     "mesh": (lambda: jax.device_put(X, MESH), "jax.NamedSharding(mesh, jax.P('x'))",
              lambda: jax.device_put(X, jax.NamedSharding(MESH, jax.P("x")))),

@@ -92,6 +92,14 @@ def test_what_checkpoint_gets_by_name_has_no_position() -> None:
 @pytest.mark.parametrize("transform", [jax.jit, jax.checkpoint])
 def test_arguments_beside_a_lambda_come_in_a_call_of_their_own(transform: Any) -> None:
     assert f"{transform.__name__}(fun)(x)." in mistake(lambda: transform(lambda x: x, V))
+    assert "The arguments are fun, *, " in mistake(lambda: transform(jnp.sin, ("x",)))
+
+
+def test_what_shard_map_takes_comes_by_name() -> None:
+    mesh, spec = jax.make_mesh((1,), ("x",)), jax.P("x")
+    for call in (lambda: jax.shard_map(jnp.sin, mesh, spec, spec),
+                 lambda: jax.shard_map(lambda x: x, mesh, jax.P("x"), jax.P("x"))):
+        assert "The arguments are f, *, out_specs, in_specs, mesh, " in mistake(call)
 
 
 def test_transformations_are_lowered_not_what_was_compiled() -> None:
