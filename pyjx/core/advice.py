@@ -422,7 +422,7 @@ def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> st
     args = (arguments_at(last.tb_frame, last.tb_lasti) or ([], {}))[0]
     own = [*signature(fun).parameters.values()][int(given) - len(args) if given and args else 0:]
     several = [i for i, p in enumerate(own) if re.search(
-        r"Sequence\[(int|SupportsIndex)", str(p.annotation))]
+        r"Sequence\[(int|SupportsIndex)|AxisLike", str(p.annotation))]
     rest = args[several[0]:] if len(several) == 1 else []
     if len(rest) > 1 and {*map(type, rest)} - {type(UNKNOWN)} == {int}:
         shown = f": {tuple(rest)}" * (UNKNOWN not in rest)

@@ -101,7 +101,7 @@ def _of_flag(exc: Exception, call: Call) -> str | None:
 
 _OF_NONE = {"", "None"}  # as of `out`, which a function refuses in words of its own
 _OF_ONE = {*_OF_NONE, "SupportsIndex", "SymbolicDim", "bool", "int"}  # of one number, at most
-_OF_WHOLE = {*_OF_ONE, "Axes", "Axis", "Sequence", "Shape", "tuple"}
+_OF_WHOLE = {*_OF_ONE, "Axes", "Axis", "AxisLike", "Sequence", "Shape", "tuple"}
 _UNNAMED = ("The truth value of an ", "Only integer scalar arrays can", "Only scalar arrays can",
             "axis must be an integer, got (")  # what does not say which argument it is about
 _OF_TWO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum", "sum": "add",
@@ -555,8 +555,8 @@ def _tracers(x: Any) -> list[Tracer]:
     return [x] if isinstance(x, Tracer) else []
 
 
-_OF_PYTHON = {"", "Axes", "Axis", "None", "Sequence", "Shape", "SupportsIndex", "SymbolicDim",
-              "bool", "complex", "float", "int", "list", "ndarray", "str", "tuple"}
+_OF_PYTHON = {"", "Axes", "Axis", "AxisLike", "None", "Sequence", "Shape", "SupportsIndex",
+              "SymbolicDim", "bool", "complex", "float", "int", "list", "ndarray", "str", "tuple"}
 
 
 def _is_for_python(annotation: Any) -> bool:
@@ -576,6 +576,7 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "list": ("a list", (list,)), "Mapping": ("a dictionary", (dict,)),
     "dict": ("a dictionary", (dict,)), "Callable": ("a function", (FunctionType,)),
     "Shape": ("a shape", (tuple,)), "Axes": ("an integer or a sequence of integers", ()),
+    "AxisLike": ("an integer, a sequence of integers or None", (int, list, tuple, type(None))),
     "ArrayLike": ("an array", (int, float, complex)), "Array": ("an array", ()),
     "DTypeLike": ("a dtype", (str, type)), "KeyLike": ("a key", ()),
     "IsLeaf": ("a function or None", (FunctionType,)),

@@ -337,7 +337,7 @@ def test_what_is_within_is_told_of_what_was_called(call, words):
 
 
 @pytest.mark.parametrize(("call", "words"), [
-    (lambda: jax.tree_util.SequenceKey(), "SequenceKey() takes (idx: int), got ()"),
+    (lambda: jax.tree_util.SequenceKey(), "SequenceKey() missing 1 required posi"),
     (lambda: jax.tree_util.GetAttrKey(1), "GetAttrKey(): name must be str, got 'int' object"),
     (lambda: jax.devices()[0].memory(3), "memory(): kind must be str, got 'int' object"),
     (lambda: jax.tree.structure(1).unflatten(3), "unflatten(): arg must be Iterable"),
