@@ -502,7 +502,7 @@ def test_arguments_that_are_no_arrays_have_one_cure() -> None:
     (lambda r: r.__setitem__(..., "a"), "`swap` stores arrays and numbers! closure"),
     (lambda r: r.__setitem__(..., None), "`swap` stores arrays and numbers! closure"),
     (lambda r: r.__setitem__(..., [1.0]), "jnp.asarray! closure"),
-    (lambda r: r.__setitem__(..., 1j), "value.astype(ref.dtype)"),
+    (lambda r: r.__setitem__(..., 1j), "jnp.asarray(value, ref.dtype)"),
     (lambda r: r.__setitem__(0, jnp.ones(3)), "Value shape: (3,)"),
     (lambda r: r.get(1, 2), "Ref.get() takes from 1 to 2! Transformed"),
     (lambda r: r.set(), "Ref.set() missing 1! Transformed"),
@@ -683,7 +683,7 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     ("array of it: jnp.asarray(list(x))! closure", lambda: lax.map(abs, {1.0, 2.0})),
     ("jnp.arange(5), or to lax.scan None", lambda: lax.map(abs, 5)),
     ("transpose() takes from 1 to 2 positional", lambda: jnp.transpose(X, 1, 0)),
-    ("jax.random.fold_in", lambda: KEY + 1), ("x.astype(int)", lambda: V & 1),
+    ("jax.random.fold_in", lambda: KEY + 1), ("jnp.asarray(x, int)", lambda: V & 1),
     (f"{AUX}! static", lambda: jax.hessian(lambda x: float(x))(3.0)),
 ]
 

@@ -175,7 +175,7 @@ def complete(exc: Exception) -> None:
     if below and type(exc) in _SHORTENED:
         plain = shortened_lines(plain)
     if own and type(exc) is ValueError and (unhashable := _UNHASHABLE.match(message)) and (
-            not _calls_users(last)):
+            not _calls(last, users=True)):
         plain = f"unhashable type: {unhashable[2]!r}"
     if plain != message:
         say(exc, message := plain)  # which is told of the user's argument as what Python says
@@ -344,8 +344,9 @@ def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     said, kind, value = found.groups()
     if kind.endswith("Tracer"):
         said = said.replace(f"an object of type <class '{kind}'>", "a traced value")
-    return (f"{said}{shortened_text(without_addresses(value))}.\n{_called(last, value)}"
-            f"{_without_object(last) or hashable(kind.rpartition('.')[2], value, found.string)}")
+    cure = _without_object(last) or hashable(
+        kind.rpartition(".")[2], value, found.string, _calls(last, users=False))
+    return f"{said}{shortened_text(without_addresses(value))}.\n{_called(last, value)}{cure}"
 
 
 def _as_narrow(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
@@ -486,10 +487,12 @@ _TRACED = {
     "BatchTracer": "It is mapped by vmap: let in_axes be None for it"}
 
 
-def hashable(kind: str, value: str, error: str) -> str:
+def hashable(kind: str, value: str, error: str, ours: bool = False) -> str:
     """What may be static in the place of an object of this type and text, which has no hash, as
-    the error says of it, or of what it holds."""
-    left_out = "leave this one out of static_argnums and static_argnames."
+    the error says of it, or of what it holds; `ours` is whether a function of the library says
+    what is."""
+    left_out = ("give int(x) of a number, or tuple(x.tolist())." if ours else
+                "leave this one out of static_argnums and static_argnames.")
     inner = re.search(r"unhashable type: (?:<class )?'(?:\w+\.)*(\w+)'", error)
     held = ""
     if inner and inner[1] != kind:  # by what has a hash of its elements'
@@ -504,7 +507,7 @@ def hashable(kind: str, value: str, error: str) -> str:
     if "PRNGKeyArray" in kind:
         return f"{held}Keys are no static arguments: {left_out}"
     if "Array" in kind or "ndarray" in kind:
-        number = _python_type(value)
+        number = _python_type(value) if not ours else ""
         given = number and f"give {number}(x), or "
         return f"{held}Arrays are no static arguments: {given}{left_out}"
     if re.search(r"\b[Aa]rray\(", value):
@@ -541,11 +544,11 @@ def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
             yield from _unsorted(y, depth + 1)
 
 
-def _calls_users(last: TracebackType) -> bool:
-    """Whether what failed is a call of a jitted function of the user's."""
+def _calls(last: TracebackType, users: bool) -> bool:
+    """Whether what failed is a call of a jitted function, of the user's or of the library's."""
     value = value_called(last.tb_frame, last.tb_lasti)[1]
     code = getattr(unwrap(value), "__code__", None) if callable(value) else None
-    return code is not None and not is_internal(code.co_filename)
+    return code is not None and is_internal(code.co_filename) != users
 
 
 def _called(last: TracebackType, unhashable: str) -> str:
@@ -752,7 +755,7 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
      "names or positions be the keys, and to look it up index an array by it."),
     (TypeError, "^'[\\w.]+' object does not support the .*context manager protocol", _as_context),
     (TypeError, r"^'(?:\w+\.)*(\w+)' object is not callable$", _as_called_value),
-    (TypeError, "^(and|or|xor|not) does not accept dtype .*?(?= Compare, as)", _as_compared),
+    (TypeError, "^(and|or|xor|not) does not accept dtype .*?(?= Compare floats)", _as_compared),
     (TypeError, r"^Array\(\) takes no arguments$",
      "Make an array by jnp.asarray(values), or jnp.zeros(shape)."),
     (TypeError, r"^%\w format: .* not (?:\w+\.)*ArrayImpl$",

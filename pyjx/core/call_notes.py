@@ -42,6 +42,7 @@ from pyjx.errors import (
     told_otherwise,
 )
 from pyjx.guards import is_guarded
+from pyjx.tree_util import tree_structure
 
 _NOTE = "The call was"
 _LONGEST = 600  # characters of its arguments
@@ -447,9 +448,11 @@ def _told_of_position(exc: Exception, text: str, position: re.Match[str], call: 
     if name in ("lower", "pred", "upper") or not any(
             [callable(x) for p, x in call.given.items() if p != name]):
         after = _SCOPE.sub("", after)  # as no function is traced, which may have it otherwise
-    found = path_of(exc, tbs[-1].tb_frame.f_locals.get("x"))
+    refused = tbs[-1].tb_frame.f_locals.get("x", value)
+    found = path_of(exc, refused)
     path = found[2] if found and found[1] == name else ""
-    part = type(value) in (list, tuple) and str(type(value)) not in text
+    part = type(value) in (list, tuple) and (
+        str(type(value)) not in text or tree_structure(refused) != tree_structure(value))
     path = path or f"[{position[1]}]" * part
     place: Any = list(call.given).index(name)
     if (part and not place) or text.partition(" ")[0] in call.functions():
@@ -581,6 +584,7 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "DTypeLike": ("a dtype", (str, type)), "KeyLike": ("a key", ()),
     "IsLeaf": ("a function or None", (FunctionType,)),
     "ShardingLike": ("a sharding", ()), "DeviceLike": ("a device", ()),
+    "Axis": ("an integer, a name, a sequence of these or None", ()),
 }
 _ELEMENTS = {"int": " of integers", "SupportsIndex": " of integers", "str": " of strings",
              "ArrayLike": " of arrays", "Array": " of arrays", "bool": " of bools"}

@@ -83,14 +83,17 @@ def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
     """What serves in the place of what failed; None where nothing else is known."""
     frame, at, code = tb.tb_frame, tb.tb_lasti, tb.tb_frame.f_code.co_code
     operation, before = call_code.failed_at(tb).opname, opname[code[max(at - 2, 0)]]
+    kernel, of_ref = " for pallas_call." in said.origin, _is_of_ref(tb)
+    sliced = before == "BUILD_SLICE" or operation.endswith("_SLICE")
+    if of_ref and sliced:
+        return _Cure(_OF_REF + " pl is jax.experimental.pallas." * (not kernel))
     if operation in ("STORE_SUBSCR", "STORE_SLICE"):
         return _Cure(_WRITTEN.format("Lists take no index") if said.known else _OF_NUMPY)
     if operation == "BINARY_OP" and code[at + 1] == 6:  # `"%.2f" % x`
         return _Cure(SHOWN, replaces="\n")
-    kernel = " for pallas_call." in said.origin
-    if operation == "BINARY_SLICE" or before == "BUILD_SLICE":
-        return _Cure("A part of known size is x_ref[pl.ds(start, size)]." if kernel else (
-            "For a part of known size use lax.dynamic_slice_in_dim(jnp.asarray(x), start, size)."))
+    if sliced:
+        return _Cure("For a part of known size use "
+                     "lax.dynamic_slice_in_dim(jnp.asarray(x), start, size).")
     if operation == "BINARY_SUBSCR":
         return _Cure(_chosen(call_code.indexed_at(frame, at)))
     if call_code.is_chained(frame, at):
@@ -131,6 +134,17 @@ def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
                      "in its place.")
     of_package = _of_package(tb, bool(name)) if operation in CALLS else None
     return None if of_package is None else _Cure(of_package)
+
+
+_OF_REF = "A part of known size is x_ref[pl.ds(start, size)]."
+
+
+def _is_of_ref(tb: TracebackType) -> bool:
+    """Whether it is an index of a reference that failed."""
+    inner: TracebackType | None = tb
+    while inner and inner.tb_frame.f_globals.get("__name__") != "pyjx.lax.ref_views":
+        inner = inner.tb_next
+    return inner is not None
 
 
 def _in_place_of(name: str, called: Any, frame: FrameType, at: int, origin: str | None) -> str:

@@ -87,7 +87,8 @@ def as_option(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     listed = {word.lower(): word for word in [*words, *_WORD.findall(text)[-1:]] if word not in own}
     for word in given:
         if (word in own or word not in words) and re.search(rf"\b{re.escape(word)}\b", text):
-            listed.pop(word.lower(), None)
+            if listed.get(word.lower()) == word:
+                del listed[word.lower()]
             close = difflib.get_close_matches(word.lower(), listed, 1, 0.7)
             if close and "Did you mean" not in text and listed[close[0]] not in parts:
                 end = "" if text.endswith(".") else "."

@@ -51,12 +51,21 @@ def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
                 if x.dtype == dtypes.float0:
                     raise dtypes.float0_error(name, f" at position {i}")
             got = ", ".join([dtypes.name(a.dtype) for a in avals])
-            promoting = _PROMOTING.get(name)
-            tip = (f" (Tip: jnp.{promoting} is a similar function that does automatic type "
-                   "promotion on inputs).") if promoting else (
-                   " Give one the dtype of the other, as in x.astype(y.dtype).")
+            tip = f" {_one_dtype(avals)}"
+            if name in _PROMOTING:
+                tip = (f" (Tip: jnp.{_PROMOTING[name]} is a similar function that does automatic "
+                       "type promotion on inputs).")
             raise TypeError(
                 f"lax.{name} requires arguments to have the same dtypes, got {got}.{tip}")
+
+
+def _one_dtype(avals: Sequence[ShapedArray]) -> str:
+    """How values of several dtypes, some of which may be numbers of Python's, get one."""
+    try:
+        dtype, _ = dtypes.join_types(*[(x.dtype, x.weak_type) for x in avals])
+    except TypeError:  # nothing holds both
+        return ""
+    return f"Give all one dtype, as in jnp.asarray(x, '{dtypes.name(dtype)}')."
 
 
 # The functions of pyjx.numpy that do the same after promotion.
@@ -65,9 +74,8 @@ _PROMOTING = {
     "bitwise_xor": "bitwise_xor", "concatenate": "concatenate", "div": "divide", "eq": "equal",
     "ge": "greater_equal", "gt": "greater", "le": "less_equal", "lt": "less", "max": "maximum",
     "min": "minimum", "mul": "multiply", "ne": "not_equal", "nextafter": "nextafter",
-    "pow": "power", "rem": "remainder", "select": "where", "shift_left": "left_shift",
-    "shift_right_arithmetic": "right_shift", "shift_right_logical": "right_shift",
-    "sub": "subtract",
+    "pow": "power", "rem": "fmod", "select": "where", "shift_left": "left_shift",
+    "shift_right_arithmetic": "right_shift", "sub": "subtract",
 }
 
 

@@ -78,14 +78,14 @@ def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...
                 raise dtypes.float0_error(name, at)
             rest = f"Accepted dtypes{at} are subtypes of {kind}."
             if kind == INTEGER_OR_BOOL and aval.dtype in dtypes.floating_dtypes:
-                rest += " Compare, as x > 0, or convert: x.astype(int)."
+                rest += " Compare floats, as x > 0, or convert them: jnp.asarray(x, int)."
             elif aval.dtype == dtypes.bool_dtype and name in _OF_BOOLEANS:
                 rest += f" Of booleans take {_OF_BOOLEANS[name]}, or jnp.asarray(x, int)."
             elif aval.dtype in dtypes.floating_dtypes and kind == "integer":
-                rest += " Convert: jnp.asarray(x, int)."
+                rest += " Convert floats: jnp.asarray(x, int)."
             elif "floating" in kind and not (dtypes.issubdtype(aval.dtype, np.inexact)
                                              or dtypes.is_extended(aval.dtype)):
-                rest += " Convert: jnp.asarray(x, float)."
+                rest += " Convert integers and booleans: jnp.asarray(x, float)."
             if "signedinteger" in kind and aval.dtype in _NARROW:
                 rest = "Those of fewer than 8 bits are for storage and basic arithmetic; cast them."
             raise TypeError(f"{name} does not accept dtype {dtypes.name(aval.dtype)}{at}. {rest}")

@@ -81,7 +81,8 @@ def fori_loop(lower: Value, upper: Value, body_fun: Callable[[Any, Any], Any], i
             raise TypeError(f"fori_loop: {name} must be a scalar, got {get_aval(bound)}")
     dtype = _index_dtype(lower, upper)
     if is_concrete(lower) and is_concrete(upper):
-        start, stop = _known("lower", lower), _known("upper", upper)
+        start, stop = int(lower), int(upper)  # type: ignore[arg-type]
+        _check_known(start, stop)
         length = max(stop - start, 0)
         if configuration.disable_jit.value and not length:
             return init_val
@@ -101,14 +102,14 @@ def _are_dimensions(lower: Any, upper: Any) -> bool:
         [isinstance(x, (int, SymbolicDim)) for x in (lower, upper)])
 
 
-def _known(name: str, bound: Any) -> int:
-    """A bound as a Python integer, which the index is of."""
-    value = int(bound)
-    aval = get_aval(value)
-    if not int_fits(value, aval):
-        raise OverflowError(f"lax.fori_loop: {name}: Python int {value} too large to convert to "
-                            f"{aval.dtype}. Enable x64, or count from 0.")
-    return value
+def _check_known(start: int, stop: int) -> None:
+    """Raise OverflowError unless the index, which is of Python's integers, can be the bounds."""
+    for name, value in (("lower", start), ("upper", stop)):
+        aval = get_aval(value)
+        if not int_fits(value, aval):
+            cure = ", or count from 0" * int_fits(stop - start, aval)
+            raise OverflowError(f"lax.fori_loop: {name}: Python int {value} too large to convert "
+                                f"to {aval.dtype}. Enable x64{cure}.")
 
 
 def _index_dtype(lower: ArrayLike, upper: ArrayLike) -> Any:

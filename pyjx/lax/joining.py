@@ -181,7 +181,7 @@ def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingCon
     if x.dtype != value.dtype:
         raise TypeError("pad operand and padding_value must be same dtype: got "
                         f"{dtypes.name(x.dtype)} and {dtypes.name(value.dtype)}. Give "
-                        "padding_value that of operand, as in y.astype(x.dtype).")
+                        "padding_value that of operand, as in jnp.asarray(y, x.dtype).")
     if len(padding_config) != x.ndim:
         raise ValueError("pad: length of padding_config must equal the number of axes of operand, "
                          f"got padding_config {padding_config} for operand shape {x.shape}")

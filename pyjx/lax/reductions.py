@@ -508,8 +508,8 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
         leaves, tree = tree_util.tree_flatten(computation(left, right))
         got = [get_aval(_operand(f"the result of computation in {name}", x)) for x in leaves]
         if len(leaves) != len(avals):
-            raise ValueError(f"{name}: the computation must return {len(avals)} values, as many "
-                             f"as there are operands, got {tree}")
+            raise ValueError(f"{name}: the computation must return as many values as there are "
+                             f"operands, {len(avals)}, got {tree}")
         if [(a.shape, a.dtype) for a in got] != [((), a.dtype) for a in avals]:
             raise TypeError(f"{name}: the computation must return values of types {scalars}, "
                             f"got {got}")

@@ -441,7 +441,7 @@ def _stored(op: str, aval: AbstractRef, value: ArrayLike, indexers: Indexers,
     if found.dtype != aval.dtype and not adapts:
         raise ValueError(f"Invalid dtype for `{op}`. Ref dtype: {dtypes.name(aval.dtype)}. Value "
                          f"dtype: {dtypes.name(found.dtype)}. A reference keeps its dtype: store "
-                         "value.astype(ref.dtype), or make the reference of another one.")
+                         "jnp.asarray(value, ref.dtype), or make the reference of another one.")
     if found.shape != aval.shape:
         names = ["i" if isinstance(x, Tracer) or x.ndim else str(x) for x in integers]
         index = ref_views.text(whole, indexers, integers, names)

@@ -183,7 +183,7 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
     if not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided."
                          + " scan(f, init, xs) has init alone: give xs, or a length." * (
-                             tree.num_nodes == 1))
+                             tree == tree_structure(None)))
     first, size = next(iter(sizes.items()))
     other = next((i for i, n in sizes.items() if n != size), None)
     if other is not None:

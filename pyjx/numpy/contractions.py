@@ -464,8 +464,10 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     """
     no_out("trace", out)
     (a,) = operands("trace", a)
+    if np.ndim(offset):  # of an array as well, which is a tuple here, as it is static
+        raise TypeError(f"trace: offset must be an integer, got {offset}")
     (offset,) = operands("trace", offset)
-    if np.ndim(offset) or not is_integer(offset):
+    if not is_integer(offset):
         raise ValueError(f"trace: k must be a scalar integer; got {get_aval(offset).str_short()}")
     if type(offset) is int:
         check_int_fits(offset, get_aval(offset))

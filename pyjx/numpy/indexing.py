@@ -605,7 +605,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
         i = convert(i, np.dtype(np.int32))
     if get_aval(i).dtype not in dtypes.integer_dtypes:
         raise ValueError("take: indices must have an integer type, got "
-                         f"{dtypes.name(get_aval(i).dtype)}; indices.astype(int) are integers")
+                         f"{dtypes.name(get_aval(i).dtype)}; jnp.asarray(indices, int) has one")
     if axis is None:
         x = ops.reshape(x, (get_aval(x).size,))
         axis = 0

@@ -77,7 +77,8 @@ def inferred_shape(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...
 
 
 def _as_tuple(shape: Any, order: Any) -> str:
-    return f". If the last one is a size, give the shape as one tuple: ({shape}, {order})."
+    sizes = (*shape, order) if isinstance(shape, (tuple, list)) else (shape, order)
+    return f" If the last one is a size, give the shape as one tuple: {sizes}."
 
 
 def _same_ints(given: Any, old: tuple[int, ...]) -> bool:
@@ -139,7 +140,7 @@ def reshape(a: ArrayLike, shape: SupportsIndex | Sequence[SupportsIndex], order:
     except TypeError as error:
         if isinstance(order, str):
             raise
-        raise TypeError(f"{error}{_as_tuple(shape, order)}") from None
+        raise TypeError(f"{str(error).removesuffix('.')}.{_as_tuple(shape, order)}") from None
     if (type(a) is np.ndarray and not copy and out_sharding is None and order in ("C", "F")
             and min(new, default=0) >= 0):
         return a.reshape(new, order=order)  # type: ignore

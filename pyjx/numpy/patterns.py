@@ -130,12 +130,15 @@ def _axes_used(items: tuple[Any, ...]) -> int:
 
 def _raise_too_many(shape: tuple[int, ...], items: tuple[Any, ...]) -> None:
     used = _axes_used(tuple([x for x in items if x is not Ellipsis]))
+    masked = any([_is_mask(x) and len(x.shape) > 1 for x in items])
+    cure = _OF_MASK if masked else _SEVERAL if shape else _OF_NUMBER
     raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were "
-                     f"indexed{_SEVERAL if shape else _OF_NUMBER}")
+                     f"indexed.{cure}")
 
 
-_SEVERAL = ". Several elements along one axis are one index: x[jnp.array([i, j])]."
-_OF_NUMBER = ". It is one number, under vmap that of one example: leave the index out."
+_SEVERAL = " Several elements along one axis are one index: x[jnp.array([i, j])]."
+_OF_NUMBER = " It is one number, under vmap that of one example: leave the index out."
+_OF_MASK = " A mask counts for as many axes as it has."
 
 
 def _fitting(shape: tuple[int, ...], axis: int, mask_shape: tuple[int, ...]) -> str:
@@ -287,8 +290,7 @@ def _parse_mask(shape: tuple[int, ...], mask: ArrayLike, mask_shape: tuple[int, 
     own = shape[axis:axis + len(mask_shape)]
     if len(own) < len(mask_shape):
         raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but "
-                         f"{axis + len(mask_shape)} were indexed. A mask counts for as many axes "
-                         "as it has.")
+                         f"{axis + len(mask_shape)} were indexed.{_OF_MASK}")
     for i, (n, m) in enumerate(zip(own, mask_shape, strict=True)):
         if m not in (0, n):
             raise IndexError(f"boolean index did not match shape of indexed array in index "

@@ -33,10 +33,10 @@ def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Calla
     aval, of_ids = get_aval(data), get_aval(ids)
     if not dtypes.issubdtype(of_ids.dtype, np.integer) and of_ids.dtype != np.bool_:
         raise TypeError(f"{name}: segment_ids must be integers, got {of_ids}. Make them such: "
-                        "segment_ids.astype(int).")
+                        "jnp.asarray(segment_ids, int).")
     rows = (*of_ids.shape, *aval.shape[1:])
-    if of_ids.dtype != np.bool_ and any([
-            n not in (1, size) for n, size in zip(aval.shape[::-1], rows[::-1], strict=False)]):
+    if of_ids.dtype != np.bool_ and (aval.ndim > len(rows) or any([
+            n not in (1, size) for n, size in zip(aval.shape[::-1], rows[::-1], strict=False)])):
         raise ValueError(f"{name}: segment_ids must have the number of each row of data, along its "
                          f"first axis; got data {aval} and segment_ids {of_ids}.")
     if num_segments is None:

@@ -356,7 +356,8 @@ def orthogonal(key: KeyLike, n: int, shape: Sequence[int] = (), dtype: DTypeLike
     rows = as_int("orthogonal", "n", n)
     columns = rows if m is None else as_int("orthogonal", "m", m)
     if rows < 0 or columns < 0:
-        raise ValueError(f"orthogonal: negative dimensions are not allowed, got {n} and {m}")
+        raise ValueError("orthogonal: negative dimensions are not allowed, got "
+                         f"{rows} and {columns}")
     dtype = inexact_dtype(dtype, "orthogonal")
     batch = (shape,) if isinstance(shape, int) else shape
     full = (*as_sizes("orthogonal", "shape", batch), max(rows, columns), min(rows, columns))

@@ -21,6 +21,7 @@ import pyjx.numpy as jnp
 from pyjx import lax, nn
 from pyjx.core import tracebacks
 from pyjx.experimental import checkify
+from pyjx.experimental import pallas as pl
 from pyjx.numpy.array_methods import FORWARDED
 
 pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
@@ -113,6 +114,109 @@ def test_what_serves_for_an_operator_of_a_tree_computes_with_its_leaves(tree: An
     check(lambda: X * {1, 2}, "jnp.asarray(list(y))")  # type: ignore[operator]
     check(lambda: X * [1.0, 2.0], "make it an array with jnp.asarray", without="tree.map")
     check(lambda: X * [V, V], "jnp.asarray, or jax.tree.map(lambda y: x * y, y) computes with each")
+
+
+# -- cures of functions, which are followed --------------------------------------------------------
+
+
+def read(i: Any, ref: Any) -> Any:
+    return ref[i:i + 2]
+
+
+def write(i: Any, ref: Any) -> None:
+    ref[i:i + 2] = 0.0
+
+
+def reference() -> Any:
+    return jax.new_ref(INTEGERS)
+
+
+MATRIX = jnp.arange(6.0).reshape(2, 3)
+PART = "A part of known size is x_ref[pl.ds(start, size)]. pl is jax.experimental.pallas."
+STORED = "store jnp.asarray(value, ref.dtype)"
+
+
+@pytest.mark.parametrize(("call", "words", "followed"), [
+    # which of several operands is to be converted, and one that may be a number of Python's
+    (lambda: INTEGERS & 1.0, "convert them: jnp.asarray(x, int).",
+     lambda: INTEGERS & jnp.asarray(1.0, int)),
+    (lambda: jnp.left_shift(INTEGERS, 1.0), "Convert floats: jnp.asarray(x, int).",
+     lambda: jnp.left_shift(INTEGERS, jnp.asarray(1.0, int))),
+    (lambda: jnp.invert(2.0), "convert them: jnp.asarray(x, int).",
+     lambda: jnp.invert(jnp.asarray(2.0, int))),
+    (lambda: lax.clamp(0, V, 1), "Give all one dtype, as in jnp.asarray(x, 'float32').",
+     lambda: lax.clamp(jnp.asarray(0, "float32"), V, jnp.asarray(1, "float32"))),
+    (lambda: lax.igamma(V, jnp.arange(3)), "Give all one dtype, as in jnp.asarray(x, 'float32').",
+     lambda: lax.igamma(V, jnp.asarray(jnp.arange(3), "float32"))),
+    (lambda: lax.rem(V, 2), "jnp.fmod is a similar", lambda: jnp.fmod(V, 2)),
+    (lambda: lax.shift_right_logical(INTEGERS, jnp.int8(2)), "jnp.asarray(x, 'int32').",
+     lambda: lax.shift_right_logical(INTEGERS, jnp.asarray(2, "int32"))),
+    (lambda: lax.pad(V, 0, [(1, 1, 0)]), "as in jnp.asarray(y, x.dtype).",
+     lambda: lax.pad(V, jnp.asarray(0, V.dtype), [(1, 1, 0)])),
+    (lambda: jnp.take(V, 1.0), "jnp.asarray(indices, int)",
+     lambda: jnp.take(V, jnp.asarray(1.0, int))),
+    (lambda: jax.ops.segment_sum(X, 0.0), "jnp.asarray(segment_ids, int).",
+     lambda: jax.ops.segment_sum(X, jnp.asarray(0.0, int))),
+    (lambda: reference().__setitem__(0, 1.5), STORED,
+     lambda: reference().__setitem__(0, jnp.asarray(1.5, int))),
+    # what holds what is no array
+    (lambda: jnp.concatenate([V, [1, 2]]), "at position 1. That is the argument arrays[1]. Make",
+     lambda: jnp.concatenate([V, jnp.asarray([1, 2])])),
+    (lambda: jnp.stack((V, (1, 2, 3))), "at position 1. That is the argument arrays[1]. Make",
+     lambda: jnp.stack((V, jnp.asarray((1, 2, 3))))),
+    (lambda: jnp.concatenate([[1, 2], [3]]), "at position 0. That is the argument arrays[0]. Make",
+     lambda: jnp.concatenate([jnp.asarray([1, 2]), jnp.asarray([3])])),
+    (lambda: lax.concatenate([V, [1.0]], 0), "operands[1]. Argument [1.0] is not a valid",
+     lambda: lax.concatenate([V, jnp.asarray([1.0])], 0)),
+    (lambda: jnp.sin([[1.0], [2.0]]), "at position 0. That is the argument x. Make",
+     lambda: jnp.sin(jnp.asarray([[1.0], [2.0]]))),
+    # references, whose parts have a size
+    (lambda: jax.jit(read)(1, reference()), PART,
+     lambda: jax.jit(lambda i, ref: ref[pl.ds(i, 2)])(1, reference())),
+    (lambda: jax.jit(write)(1, reference()), PART,
+     lambda: jax.jit(lambda i, ref: ref.__setitem__(pl.ds(i, 2), jnp.zeros(2, int)))(
+         1, reference())),
+    # what is static in functions of the library
+    (lambda: jnp.tril(MATRIX, jnp.array(1)), "static arguments: give int(x) of a number, or",
+     lambda: jnp.tril(MATRIX, int(jnp.array(1)))),
+    (lambda: jnp.linalg.norm(MATRIX, axis=jnp.arange(2)), "of a number, or tuple(x.tolist()).",
+     lambda: jnp.linalg.norm(MATRIX, axis=tuple(jnp.arange(2).tolist()))),
+    # sizes that are no part of a shape
+    (lambda: jnp.reshape(MATRIX, (3, 2), 1), "as one tuple: (3, 2, 1).",
+     lambda: MATRIX.reshape((3, 2, 1))),
+    (lambda: jnp.reshape(V, 3, 1), "'order' argument: 1. If the last one is a size, give the "
+     "shape as one tuple: (3, 1).", lambda: jnp.reshape(V, (3, 1))),
+    (lambda: MATRIX[MATRIX > 1, 0], "indexed. A mask counts for as many axes as it has.",
+     lambda: MATRIX[MATRIX > 1]),
+    (lambda: jnp.linalg.norm(X, 2), "axis=(). Of a number it is jnp.abs(x).", lambda: jnp.abs(X)),
+    (lambda: lax.fori_loop(2**40, 2**40 + 2, lambda i, x: x + i, 0), "Enable x64, or count from 0",
+     lambda: lax.fori_loop(0, 2, lambda i, x: x + i, 0)),
+    (lambda: jax.image.resize(MATRIX, (4, 4), "LINEAR"), "Did you mean 'linear'?",
+     lambda: jax.image.resize(MATRIX, (4, 4), "linear")),
+])
+def test_cures_of_functions_are_followed(call: Callable[[], Any], words: str,
+                                         followed: Callable[[], Any]) -> None:
+    check(call, words)
+    followed()
+
+
+@pytest.mark.parametrize(("call", "words", "without"), [
+    (lambda: lax.fori_loop(0, 2**40, lambda i, x: x, 0), "to int32. Enable x64.", "count from 0"),
+    (lambda: lax.scan(lambda c, x: (c, x), 0, []), "no values to scan over", "init alone"),
+    (lambda: jnp.linalg.solve(jnp.ones((2, 3, 3)), jnp.ones((5, 3))), "shapes (2, 3, 3) and (5, 3)",
+     "squeeze"),
+    (lambda: jnp.trace(MATRIX, V), "trace: offset must be an integer, got Array(", "tuple"),
+    (lambda: nn.softmax(V, V), "softmax: axis must be an integer, a name, a sequence of these or "
+     "None, got Array(", "asarray"),
+    (lambda: jax.ops.segment_sum(V, 0), "segment_sum: segment_ids must have the number of each "
+     "row of data", "x.at"),
+    (lambda: jax.random.orthogonal(jax.random.key(0), -1), "got -1 and -1", "None"),
+    (lambda: jnp.vectorize(lambda x, y=1: x)(V, y=2), "pass it by position on vectorized function",
+     "position."),
+])
+def test_messages_of_functions_tell_what_came(call: Callable[[], Any], words: str,
+                                              without: str) -> None:
+    check(call, words, without=without)
 
 
 # -- traced values, and what is called -------------------------------------------------------------

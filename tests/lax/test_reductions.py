@@ -112,7 +112,7 @@ def test_reduce_is_checked():
         lax.reduce((X, X), (0.0,), lambda a, b: a, (0,))
     with pytest.raises(ValueError, match="non-scalar initial value"):
         lax.reduce(X, X, lax.add, (0,))
-    with pytest.raises(ValueError, match="must return 1 values"):
+    with pytest.raises(ValueError, match="as many values as there are operands, 1, got"):
         lax.reduce(X, 0.0, lambda a, b: (a, b), (0,))
     with pytest.raises(TypeError, match="must return values of types"):
         lax.reduce(X, 0.0, lambda a, b: np.int32(1), (0,))

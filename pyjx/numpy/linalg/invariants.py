@@ -126,8 +126,9 @@ def norm(x: ArrayLike, ord: float | str | None = None, axis: AxisLike = None, ke
         return _of_vectors(x, ord, axes, keepdims)
     if len(axes) == 2:
         return _of_matrices(x, ord, axes, keepdims)
-    raise ValueError(f"Improper number of axes for norm: axis={axes}. Pass one axis to compute a "
-                     "vector-norm, or two axes to compute a matrix-norm.")
+    cure = ("Pass one axis to compute a vector-norm, or two axes to compute a matrix-norm."
+            if ndim else "Of a number it is jnp.abs(x).")
+    raise ValueError(f"Improper number of axes for norm: axis={axes}. {cure}")
 
 
 @numpy_function(static_argnames=("keepdims", "ord"))

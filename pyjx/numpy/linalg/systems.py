@@ -79,7 +79,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     check_square("solve", a)
     if not y.ndim:
         raise ValueError("solve: b must be at least one dimensional; got b.shape=()")
-    if y.ndim == x.ndim - 1 and y.ndim > 1 and y.shape[-2:] != (x.shape[-1], y.shape[-1]):
+    if y.ndim > 1 and y.shape == x.shape[:-1] and y.shape[-2] != x.shape[-1]:
         raise ValueError(f"Invalid shapes for solve: {x.shape}, {y.shape}. A batch of vectors is "
                          "taken as a matrix: use solve(a, b[..., None]).squeeze(-1).")
     if y.shape[-2:][0] != x.shape[-1]:  # the only axis of a vector, the rows of matrices
