@@ -369,7 +369,8 @@ def _dot_general_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, 
             "Contracting dimensions are sharded and it is ambiguous how the output should be "
             "sharded. Please specify the output sharding via the `out_sharding` parameter. Got "
             f"lhs_contracting_spec={lhs_sum} and rhs_contracting_spec={rhs_sum}. As in "
-            f"jnp.matmul(x, y, out_sharding=...), give it as {spec_to_give()}.")
+            f"jnp.matmul(x, y, out_sharding=...), give it as {spec_to_give()}, or call "
+            "jax.reshard on an operand before.")
     return product_entries(lhs, rhs, dimension_numbers)
 
 

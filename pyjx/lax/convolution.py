@@ -370,7 +370,8 @@ def _conv_sharding(out: ShapedArray, lhs: ShapedArray, rhs: ShapedArray, *,
         entries[target] = given[source]
     if not entries or any([e is not None for e in entries_of(rhs)]):
         raise ShardingTypeError("Please specify the output sharding via `out_sharding` parameter "
-                                f"of `{_NAME}`, as {spec_to_give()}.")
+                                f"of `{_NAME}`, as {spec_to_give()}, or call jax.reshard on "
+                                "the operands before.")
     return tuple(entries)
 
 

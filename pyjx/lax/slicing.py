@@ -369,7 +369,7 @@ def _update_sharding(out: ShapedArray, x: ShapedArray, update: ShapedArray, *sta
         raise ShardingTypeError(
             "dynamic_update_slice operand sharding must be equal to update sharding, got operand "
             f"sharding {x.str_short(mesh_axis_types=True)} and update sharding "
-            f"{update.str_short(mesh_axis_types=True)}. {reshard_first('the update')}")
+            f"{update.str_short(mesh_axis_types=True)}. {reshard_first('one of them')}")
     return entries_of(x)
 
 

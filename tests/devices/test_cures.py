@@ -47,6 +47,10 @@ def typed_rows():
     return jax.device_put(X, NamedSharding(TYPED, P("data")))
 
 
+def convolved(x):
+    return lax.conv(x[None, None], x[None, None], (1, 1), "SAME")
+
+
 def tokens():
     return jax.device_put(np.zeros((4, 2), int), P("data"))
 
@@ -157,8 +161,16 @@ CASES = {
                 typed(lambda x: lax.map(lambda r: r, jax.reshard(x, P(None, "model"))))),
     "mapped": (typed(lambda x: jax.vmap(jnp.add)(x, X)), "Call jax.reshard on one of them before",
                typed(lambda x: jax.vmap(jnp.add)(x, jax.reshard(X, P("data"))))),
-    "product": (typed(lambda x: x @ x.T), "jnp.matmul(x, y, out_sharding=...), give it as P(...).",
+    "product": (typed(lambda x: x @ x.T), "jnp.matmul(x, y, out_sharding=...), give it as P(...), or",
                 typed(lambda x: jnp.matmul(x, x.T, out_sharding=P("data")))),
+    "inner": (typed(lambda x: jnp.inner(x, x)), "or call jax.reshard on an operand before.",
+              typed(lambda x: jnp.inner(x, jax.reshard(x, P())))),
+    "convolved": (typed(lambda x: convolved(x)), "or call jax.reshard on the operands before.",
+                  typed(lambda x: convolved(jax.reshard(x, P())))),
+    "updated": (typed(lambda x: lax.dynamic_update_slice(x, jnp.ones((2, 4)), (0, 0))),
+                "Call jax.reshard on one of them before, with P(...).",
+                typed(lambda x: lax.dynamic_update_slice(
+                    jax.reshard(x, P()), jnp.ones((2, 4)), (0, 0)))),
     "permuted": (typed(lambda x: jax.random.permutation(jax.random.key(0), x)),
                  "or call jax.reshard on the operand before.",
                  typed(lambda x: jax.random.permutation(jax.random.key(0), jax.reshard(x, P())))),
