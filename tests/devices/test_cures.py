@@ -161,7 +161,7 @@ CASES = {
                 typed(lambda x: lax.map(lambda r: r, jax.reshard(x, P(None, "model"))))),
     "mapped": (typed(lambda x: jax.vmap(jnp.add)(x, X)), "Call jax.reshard on one of them before",
                typed(lambda x: jax.vmap(jnp.add)(x, jax.reshard(X, P("data"))))),
-    "product": (typed(lambda x: x @ x.T), "jnp.matmul(x, y, out_sharding=...), give it as P(...), or",
+    "product": (typed(lambda x: x @ x.T), "out_sharding=...), give it as P(...), or call",
                 typed(lambda x: jnp.matmul(x, x.T, out_sharding=P("data")))),
     "inner": (typed(lambda x: jnp.inner(x, x)), "or call jax.reshard on an operand before.",
               typed(lambda x: jnp.inner(x, jax.reshard(x, P())))),
