@@ -229,8 +229,7 @@ def _export(data: bytes, log_dir: str, link: bool, perfetto: bool, session_id: s
         when = session_id or time.strftime("%Y_%m_%d_%H_%M_%S")
         folder = os.path.join(log_dir, "plugins", "profile", when)
         os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, f"{platform.node()}.xplane.pb"), "wb") as file:
-            file.write(data)
+        Path(folder, f"{platform.node()}.xplane.pb").write_bytes(data)
     if link or perfetto:
         path = _write_perfetto_trace(log_dir)
         if link:
@@ -343,9 +342,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 def save_device_memory_profile(filename: os.PathLike[str] | str, backend: str | None = None
                                ) -> None:
     """Write `device_memory_profile` to a file."""
-    profile = device_memory_profile(backend)
-    with open(filename, "wb") as file:
-        file.write(profile)
+    Path(filename).write_bytes(device_memory_profile(backend))
 
 
 _server: Any = None

@@ -14,6 +14,7 @@ import types
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from lowering.program import has_symbols
@@ -61,12 +62,10 @@ class Kernels:
         self.optimised = ""
         for name in sorted(os.listdir(folder), key=_order):
             if name.endswith("after_optimizations.txt"):
-                with open(os.path.join(folder, name), encoding="utf-8") as text:
-                    self.optimised = text.read()
+                self.optimised = Path(folder, name).read_text(encoding="utf-8")
             for form, end in _ENDS.items():
                 if name.endswith(end):
-                    with open(os.path.join(folder, name), "rb") as file:
-                        getattr(self, form)[_kernel(name, end)] = file.read()
+                    getattr(self, form)[_kernel(name, end)] = Path(folder, name).read_bytes()
 
     def text(self, form: str) -> str:
         """The texts of all kernels, each after a line with its name."""
@@ -95,9 +94,8 @@ class Kernels:
             if target is None:
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                source, binary = (os.path.join(folder, n) for n in ("kernel.ptx", "kernel.cubin"))
-                with open(source, "wb") as file:
-                    file.write(data)
+                source, binary = (Path(folder, n) for n in ("kernel.ptx", "kernel.cubin"))
+                source.write_bytes(data)
                 subprocess.run([assembler, f"-arch={target[1].decode()}", source, "-o", binary],
                                check=True, capture_output=True)
                 flags = ["-sass"] if disassembler.endswith("cuobjdump") else ["-c"]
@@ -130,9 +128,8 @@ def _tool(*names: str) -> str:
 
 def _run(command: list[str], data: bytes, suffix: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, f"kernel{suffix}")
-        with open(path, "wb") as file:
-            file.write(data)
+        path = Path(folder, f"kernel{suffix}")
+        path.write_bytes(data)
         done = subprocess.run([*command, path], capture_output=True, text=True)
     if done.returncode:
         raise UnavailableError(f"{os.path.basename(command[0])}: {done.stderr.strip()}")

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,8 +79,7 @@ class Reduced(Record):
         """Write the Python file, and beside it the StableHLO, as `.mlir`."""
         for name, text in ((path, self.python), (f"{os.path.splitext(path)[0]}.mlir",
                                                  self.stablehlo)):
-            with open(name, "w", encoding="utf-8") as file:
-                file.write(text)
+            Path(name).write_text(text, encoding="utf-8")
 
     def __str__(self) -> str:
         return (f"{_in_words(self.operations)} left after {self.tries} tries in "
@@ -218,8 +218,7 @@ class _Commands(Tries):
         self.count += 1
         with tempfile.TemporaryDirectory(prefix="pyjx-reduce-") as folder:
             path = os.path.join(folder, "program.py")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(source)
+            Path(path).write_text(source, encoding="utf-8")
             command = self._command if "{}" in self._command else f"{self._command} {{}}"
             process = subprocess.Popen(command.replace("{}", path), shell=True, text=True,
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

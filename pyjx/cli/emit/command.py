@@ -12,6 +12,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -441,8 +442,7 @@ def watch(options: Options) -> int:
 
 def _read(path: str) -> list[str]:
     try:
-        with open(path, encoding="utf-8") as file:
-            return [line for line in file.read().split("\n") if line]
+        return [line for line in Path(path).read_text(encoding="utf-8").split("\n") if line]
     except OSError:
         return []
 
@@ -476,5 +476,4 @@ def tell_files() -> None:
         if path and os.path.isfile(path) and not path.startswith(installed[0]) \
                 and installed[1] not in path:
             found.append(os.path.abspath(path))
-    with open(place, "w", encoding="utf-8") as file:
-        file.write("\n".join(sorted(set(found))))
+    Path(place).write_text("\n".join(sorted(set(found))), encoding="utf-8")

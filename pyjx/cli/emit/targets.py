@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -332,8 +333,7 @@ def _no_colon(target: str, prefix: str) -> str:
 def functions_in(path: str) -> list[str]:
     """The names of the functions that a file defines, without running it."""
     try:
-        with open(path, encoding="utf-8") as file:
-            tree = ast.parse(file.read())
+        tree = ast.parse(Path(path).read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError):
         return []
     return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name[0] != "_"]
@@ -447,8 +447,7 @@ def read_program(target: str) -> str | bytes:
         found = sys.stdin.buffer.read() if sys.stdin is not None else b""
     else:
         try:
-            with open(target, "rb") as file:
-                found = file.read()
+            found = Path(target).read_bytes()
         except OSError as error:
             raise CommandError(f"{target}: {error.strerror or error}") from None
     if not found.strip():
