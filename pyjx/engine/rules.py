@@ -127,6 +127,6 @@ def _align(x: Value, d: int | None, shape: tuple[int, ...], dim: int) -> Any:
     return moveaxis(x, d, dim)
 
 
-def unbatched_dims(d: int, dims: tuple[int, ...]) -> tuple[int, ...]:
+def unbatched_dims(d: int, dims: Sequence[int]) -> tuple[int, ...]:
     """Axis numbers of one example as axis numbers of the batch whose batch axis is `d`."""
     return tuple([i if i < d else i + 1 for i in dims])

@@ -24,7 +24,7 @@ from pyjx.core.records import Record
 from pyjx.core.specs import axes_of, reshard_first, spec_to_give
 from pyjx.engine.axes import transpose
 from pyjx.engine.primitives import cast
-from pyjx.engine.rules import jvp_by_operand
+from pyjx.engine.rules import jvp_by_operand, unbatched_dims
 from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Operand, Params, Tangent, Value, Values
 from pyjx.errors import ShardingTypeError
@@ -434,18 +434,14 @@ def _dot_general_transpose(ct: Tangent, lhs: Operand, rhs: Operand, *,
     return None, grad
 
 
-def _shifted(axes: Sequence[int], d: int) -> tuple[int, ...]:
-    return tuple([i if i < d else i + 1 for i in axes])
-
-
 def _dot_general_batch(operands: Values, dims: Any, *, dimension_numbers: DotDimensionNumbers,
                        **params: Any) -> tuple[Value, int]:
     (lhs, rhs), (dl, dr) = operands, dims
     (lc, rc), (lb, rb) = dimension_numbers
     if dl is not None:
-        lc, lb = _shifted(lc, dl), _shifted(lb, dl)
+        lc, lb = unbatched_dims(dl, lc), unbatched_dims(dl, lb)
     if dr is not None:
-        rc, rb = _shifted(rc, dr), _shifted(rb, dr)
+        rc, rb = unbatched_dims(dr, rc), unbatched_dims(dr, rb)
     if dl is not None and dr is not None:
         lb, rb = (dl, *lb), (dr, *rb)
         out_dim = 0

@@ -27,7 +27,7 @@ from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.specs import axes_of, spec_to_give
-from pyjx.engine.axes import broadcast_in_dim, moveaxis, reduce_sum, transpose
+from pyjx.engine.axes import broadcast_in_dim, moveaxis, reduce_sum, reduced_sharding, transpose
 from pyjx.engine.primitives import stands_for_constant
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.rules import jvp_zero, unbatched_dims
@@ -261,16 +261,13 @@ def _squeeze_batch(operands: Values, dims: BatchDims, *, dimensions: tuple[int, 
     return squeeze_p.bind(operands[0], dimensions=moved), d - sum(i < d for i in moved)
 
 
-def _squeeze_sharding(out: ShapedArray, x: ShapedArray, *, dimensions: tuple[int, ...]) -> Entries:
-    return tuple([e for i, e in enumerate(entries_of(x)) if i not in dimensions])
-
-
 squeeze_p = linear_primitive("squeeze", _squeeze_shape,
                              lambda ct, aval, *, dimensions: reshape(
                                  ct, aval.shape,
                                  out_sharding=sharding_for(aval, get_aval(ct))),
                              cost=CHEAP)
-squeeze_p.define(batch=_squeeze_batch, sharding_rule=_squeeze_sharding,
+squeeze_p.define(batch=_squeeze_batch, sharding_rule=lambda out, x, *, dimensions: reduced_sharding(
+                     out, x, axes=dimensions),
                  record=unless_idle(lambda aval, dimensions: not dimensions))
 
 

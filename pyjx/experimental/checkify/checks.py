@@ -649,25 +649,22 @@ def _signed(index: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _gather(eqn: JaxprEqn) -> Check | None:
-    dnums, shape = eqn.params["dimension_numbers"], eqn.invars[0].aval.shape
-    axes, sizes = dnums.start_index_map, eqn.params["slice_sizes"]
-    if not axes:
-        return None
-    return _out_of_bounds(shape, axes, [shape[a] - sizes[a] for a in axes],
-                          eqn, slice(1, 2), lambda xs: xs[0])
+    return _windows(eqn, eqn.params["dimension_numbers"].start_index_map, eqn.params["slice_sizes"])
 
 
 def _scatter(eqn: JaxprEqn) -> Check | None:
-    dnums, shape = eqn.params["dimension_numbers"], eqn.invars[0].aval.shape
-    axes = dnums.scatter_dims_to_operand_dims
-    if not axes:
-        return None
-    updates = eqn.invars[2].aval.shape
+    dnums, updates = eqn.params["dimension_numbers"], eqn.invars[2].aval.shape
     inserted = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
     windows = iter([updates[d] for d in dnums.update_window_dims])
-    sizes = [1 if a in inserted else next(windows) for a in range(len(shape))]
-    return _out_of_bounds(shape, axes, [shape[a] - sizes[a] for a in axes],
-                          eqn, slice(1, 2), lambda xs: xs[0])
+    return _windows(eqn, dnums.scatter_dims_to_operand_dims, [
+        1 if a in inserted else next(windows) for a in range(eqn.invars[0].aval.ndim)])
+
+
+def _windows(eqn: JaxprEqn, axes: Sequence[int], sizes: Sequence[int]) -> Check | None:
+    """For windows of these sizes that begin along these axes where an array of indices says."""
+    shape = eqn.invars[0].aval.shape
+    return _out_of_bounds(shape, axes, [shape[a] - sizes[a] for a in axes], eqn, slice(1, 2),
+                          lambda xs: xs[0]) if axes else None
 
 
 def _dynamic_slice(eqn: JaxprEqn) -> Check | None:

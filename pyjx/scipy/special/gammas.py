@@ -154,14 +154,15 @@ def _remainder(x: Array) -> Array:
     return lax.polynomial(1 / (x * x), _STIRLING[:4 if x.dtype == np.float32 else None]) / x
 
 
-def _is_pole(x: Array) -> Array:
+def is_pole(x: Array) -> Array:
+    """Whether x is 0, -1, -2, ...: where Gamma has a pole, and a series with it is a polynomial."""
     return (x <= 0) & (x == jnp.floor(x))
 
 
 def _reflects(pole: Array, other: Array) -> Array:
     """Whether B has the value (-1)^other B(1 - pole - other, other) at a pole of Gamma(pole): where
     that of Gamma(pole + other) cancels it."""
-    return _is_pole(pole) & (other == jnp.floor(other)) & (pole + other <= 0)
+    return is_pole(pole) & (other == jnp.floor(other)) & (pole + other <= 0)
 
 
 @custom_jvp
@@ -173,7 +174,7 @@ def betaln_of(a: Array, b: Array) -> Array:
     """
     low, high = jnp.minimum(a, b), jnp.maximum(a, b)
     turned = _reflects(low, high) & (high > 0)
-    pole = (_is_pole(low) | _is_pole(high)) & ~turned
+    pole = (is_pole(low) | is_pole(high)) & ~turned
     turned_low = jnp.where(turned, 1 - low - high, low)
     low, high = jnp.minimum(turned_low, high), jnp.maximum(turned_low, high)
     of_low = lax.lgamma(low)
@@ -229,7 +230,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     sign = sign_of_gamma(a) * sign_of_gamma(b) * jnp.where(jnp.isnan(below), 1, below)
     for pole, other in ((b, a), (a, b)):
         turned = jnp.where(_reflects(pole, other) & (jnp.mod(other, 2) != 0), -1, 1)
-        sign = jnp.where(_is_pole(pole), turned.astype(sign.dtype), sign)
+        sign = jnp.where(is_pole(pole), turned.astype(sign.dtype), sign)
     return lax.stop_gradient(sign) * jnp.exp(betaln_of(a, b))
 
 
@@ -357,7 +358,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 @in_single
 def _poch(z: Array, m: Array) -> Array:
     end = z + m
-    pole, end_pole = _is_pole(z), _is_pole(end)
+    pole, end_pole = is_pole(z), is_pole(end)
     whole = m == jnp.floor(m)
     # both infinite, or far below 0: Gamma(1 - z)/Gamma(1 - z - m) times sines, by DLMF 5.5.3
     reflected = (pole | end_pole | (jnp.maximum(z, end) < -8)) & (jnp.abs(end) < math.inf)
@@ -426,7 +427,7 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     at_pole = jnp.where(jnp.mod(n, 2) == 0, -math.inf, math.inf).astype(x.dtype)
     of_digamma = jnp.where(x == 0, jnp.copysign(jnp.full_like(x, math.inf), -x), math.nan)
     at_pole = jnp.where(n == 0, of_digamma, at_pole)
-    return jnp.where(_is_pole(x) & (n >= 0), at_pole, lax.polygamma(n, x))
+    return jnp.where(is_pole(x) & (n >= 0), at_pole, lax.polygamma(n, x))
 
 
 @numpy_function
@@ -448,7 +449,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
         raise NotImplementedError("Riemann zeta function not implemented; pass q != None to "
                                   "compute the Hurwitz Zeta function.")
     x, q = floats("zeta", x, q)
-    return jnp.where(_is_pole(q) & (x > 1), math.inf, lax.zeta(x, q))
+    return jnp.where(is_pole(q) & (x > 1), math.inf, lax.zeta(x, q))
 
 
 def _bernoulli_numbers(n: int) -> np.ndarray[Any, Any]:

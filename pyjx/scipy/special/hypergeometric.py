@@ -14,7 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.numpy.creation import of_list
 from pyjx.numpy.operands import numpy_function
-from pyjx.scipy.special.gammas import sign_of_gamma
+from pyjx.scipy.special.gammas import is_pole, sign_of_gamma
 from pyjx.scipy.special.operands import in_single, partials, reals
 from pyjx.transforms.custom_jvp import custom_jvp
 
@@ -68,17 +68,12 @@ def _slope(upper: Sequence[Array], lower: Sequence[Array], x: Array, place: int)
     return lax.while_loop(lambda s: (s[0] < MAX_TERMS) & jnp.any(s[4]), body, start)[3]
 
 
-def _ends(a: Array) -> Array:
-    """Whether a is 0, -1, -2, ...: the series is a polynomial."""
-    return (a <= 0) & (a == jnp.floor(a))
-
-
 def _gamma_ratio(above: Sequence[Array], below: Sequence[Array], power: Any = 0) -> Array:
     """The product of the gamma functions of the first numbers over that of the others, times
     exp(power), which may be beyond what the dtype holds."""
     log = power + sum([lax.lgamma(x) for x in above]) - sum([lax.lgamma(x) for x in below])
     return _product([sign_of_gamma(x) for x in above]
-                    + [jnp.where(_ends(x), 0, sign_of_gamma(x)) for x in below]) * jnp.exp(log)
+                    + [jnp.where(is_pole(x), 0, sign_of_gamma(x)) for x in below]) * jnp.exp(log)
 
 
 # -- 1F1 -------------------------------------------------------------------------------------------
@@ -99,12 +94,12 @@ def _large_argument(a: Array, b: Array, x: Array, power: Array) -> Array:
 def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
     # M(a, b, x) = e^x M(b - a, b, -x), DLMF 13.2.39: without cancellation for x < 0
     limit, most = (60, 85) if dtypes.finfo(x.dtype).eps > 1e-10 else (200, 700)
-    finite = _ends(a)
+    finite = is_pole(a)
     turned = (x < 0) & ~finite
     size = jnp.where(turned, -x, x)
     order = jnp.where(turned, b - a, a)
     asymptotic = (size > jnp.abs((1 - order) * (b - order))) | (size > most)
-    large = (size > limit) & asymptotic & ~finite & ~_ends(order)
+    large = (size > limit) & asymptotic & ~finite & ~is_pole(order)
     near = _series([jnp.where(large, 0, order)], [b], jnp.where(large, 0, size))
     far = _large_argument(jnp.where(large, order, 1), b, jnp.where(large, size, limit),
                           jnp.where(turned, 0, x))
@@ -113,7 +108,7 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
     out = jnp.where(large, far, near)
     out = jnp.where(jnp.isnan(a + b + x), math.nan, out)
     early = finite & (a >= b)  # it ends before the pole
-    return jnp.where(_ends(b) & ~early, math.inf, out)
+    return jnp.where(is_pole(b) & ~early, math.inf, out)
 
 
 def _hyp1f1_slope(place: int) -> Any:
@@ -158,7 +153,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 def _degree(a: Array, b: Array) -> Array:
     """The degree of the polynomial that the series of F(a, b; c; x) is; infinite if it is none."""
-    return jnp.minimum(*[jnp.where(_ends(y), -y, math.inf) for y in (a, b)])
+    return jnp.minimum(*[jnp.where(is_pole(y), -y, math.inf) for y in (a, b)])
 
 
 def _almost_integral(x: Array) -> Array:
@@ -231,7 +226,7 @@ def _hyp2f1(a: Array, b: Array, c: Array, z: Array) -> Array:
     # By DLMF 15.8.1: as (1 - x)^(c - a - b) F(c - a, c - b; c; x) where that is a polynomial, and
     # for x < 0 as (1 - x)^-a F(a, c - b; c; x/(x - 1)), of which a <= b goes to a finite limit.
     real = (x < 1) | (gap == jnp.round(gap))
-    ended = (other_degree < degree) & ~_ends(c) & ((x < 0) | _almost_integral(gap)) & real
+    ended = (other_degree < degree) & ~is_pole(c) & ((x < 0) | _almost_integral(gap)) & real
     finite = ended | (degree < math.inf)
     turned = (x < 0) & ~finite
     whole = jnp.where(turned, 1 - x, 1)
@@ -249,8 +244,8 @@ def _hyp2f1(a: Array, b: Array, c: Array, z: Array) -> Array:
     power = jnp.where(ended, gap + other_degree, jnp.where(finite, degree, -jnp.minimum(a, b)))
     far = jnp.where(power > 0, jnp.sign(out) * math.inf, jnp.where(power < 0, 0, out))
     out = jnp.where(jnp.isinf(z) & (finite | (z < 0)), far, out)
-    early = (_ends(a) & (a >= c)) | (_ends(b) & (b >= c))
-    out = jnp.where(_ends(c) & ~early, math.inf, out)
+    early = (is_pole(a) & (a >= c)) | (is_pole(b) & (b >= c))
+    out = jnp.where(is_pole(c) & ~early, math.inf, out)
     return jnp.where(jnp.isnan(a + b + c + z), math.nan, jnp.where(x == 0, 1, out))
 
 
