@@ -16,6 +16,7 @@ from typing import Any
 
 from numpy.exceptions import AxisError
 
+from pyjx import errors
 from pyjx.core.call_code import (
     UNKNOWN,
     Call,
@@ -32,15 +33,6 @@ from pyjx.core.call_code import (
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.trace import Tracer
 from pyjx.core.value_texts import in_short, shortened, shortened_text
-from pyjx.errors import (
-    AS_STATIC,
-    ConcretizationTypeError,
-    TracerArrayConversionError,
-    TracerBoolConversionError,
-    TracerIntegerConversionError,
-    cure_for,
-    told_otherwise,
-)
 from pyjx.guards import is_guarded
 from pyjx.tree_util import tree_structure
 
@@ -132,7 +124,7 @@ def _of_array(exc: Any, call: Call) -> str | None:
             cure = message.partition(". ")[2]
         text = f"{call.name}: {p} {_wanted(call.annotations.get(p), UNKNOWN)}{shown}. {cure}"
         if asked:
-            return told_otherwise(exc, cure=text.strip(), known="") if exc.said else None
+            return errors.told_otherwise(exc, cure=text.strip(), known="") if exc.said else None
         if isinstance(exc, AxisError) and exc.axis is not None:  # which makes its message anew
             exc.add_note(text)
             return None
@@ -522,7 +514,8 @@ def _about(text: str, said: bool, call: Call, tbs: Sequence[TracebackType]
 # -- what a function asks of a traced argument -----------------------------------------------------
 
 
-ASKED = (ConcretizationTypeError, TracerArrayConversionError, TracerIntegerConversionError)
+ASKED = (errors.ConcretizationTypeError, errors.TracerArrayConversionError,
+         errors.TracerIntegerConversionError)
 _MADE = re.compile(r" The value came from the operation `.*?\)\.(?=\n|$)")
 
 
@@ -533,7 +526,8 @@ def _tell_traced(exc: Any, call: Call, static: Collection[str]) -> None:
     asked = _tracers(list(last.tb_frame.f_locals.values()))
     given = {p: found for p, x in call.given.items() if (found := _tracers(x))}
     itself = [p for p, found in given.items() if any([x is y for x in found for y in asked])]
-    by_python = isinstance(exc, (TracerBoolConversionError, TracerIntegerConversionError))
+    by_python = isinstance(exc, (errors.TracerBoolConversionError,
+                                 errors.TracerIntegerConversionError))
     names = [p for p in given if (p in static if static else _is_for_python(
         call.annotations.get(p)) or (by_python and p in itself))]
     names = [p for p in names if p in itself] or names
@@ -547,8 +541,8 @@ def _tell_traced(exc: Any, call: Call, static: Collection[str]) -> None:
         cure = (f"Arguments{called} of {call.name} are parts of the program, and must be known "
                 "while it is traced.")
     origin = exc.said.origin if itself else _MADE.sub("", exc.said.origin)  # made by the function
-    say(exc, told_otherwise(exc, origin=origin, cure=cure, known=cure_for(
-        given[names[0]][0], of_argument=AS_STATIC.format("Python's value"))))
+    say(exc, errors.told_otherwise(exc, origin=origin, cure=cure, known=errors.cure_for(
+        given[names[0]][0], of_argument=errors.AS_STATIC.format("Python's value"))))
 
 
 def _tracers(x: Any) -> list[Tracer]:

@@ -14,16 +14,7 @@ from opcode import opname
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any
 
-from pyjx.core import dtypes
-from pyjx.core.call_code import (
-    PACKAGES,
-    arguments_at,
-    callee,
-    is_below,
-    value_called,
-    values_before,
-    values_in,
-)
+from pyjx.core import call_code, dtypes
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.lazy import own_dictionary
 from pyjx.not_yet import hint, names_elsewhere
@@ -109,7 +100,7 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     not take."""
     owner, name, given = found.groups()
     said = found.string.partition(". Did you mean")[0]
-    called = value_called(last.tb_frame, last.tb_lasti)[1]
+    called = call_code.value_called(last.tb_frame, last.tb_lasti)[1]
     if not is_ours(last):
         return None
     known: dict[str, bool] = {}  # whether it may be given by its name
@@ -123,8 +114,8 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
                 p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
             for p in signature(fun).parameters.values()
             if p.kind is not p.VAR_KEYWORD and p.name not in ("self", "cls")})
-    at = arguments_at(last.tb_frame, last.tb_lasti) if (
-        callee(last.tb_frame, last.tb_lasti)[0][-1:] == [name]) else None
+    at = call_code.arguments_at(last.tb_frame, last.tb_lasti) if (
+        call_code.callee(last.tb_frame, last.tb_lasti)[0][-1:] == [name]) else None
     by_position = [*known][:len(at[0]) if at else 0]
     named = [p for p, by_name in known.items() if by_name and p not in by_position]
     others = [p for p in _OTHER_NAMES.get(given, "").split() if p in named]
@@ -144,7 +135,7 @@ def _class_called(called: Any, base: Any, last: TracebackType) -> type | None:
     called = called.func if isinstance(called, partial) else called
     if isinstance(called, type) or not isinstance(base, type):
         return called if isinstance(called, type) else None
-    named = [x for x in values_in(last) if isinstance(x, type) and issubclass(x, base)]
+    named = [x for x in call_code.values_in(last) if isinstance(x, type) and issubclass(x, base)]
     return named[0] if len(named) == 1 else None
 
 
@@ -157,7 +148,7 @@ def functions_named(owner: str | None, name: str, last: TracebackType
                     ) -> Iterator[FunctionType]:
     """Those that a frame may have called by this name: its own, else this package's."""
     frame = last.tb_frame
-    called = {"": value_called(last.tb_frame, last.tb_lasti)[1]}
+    called = {"": call_code.value_called(last.tb_frame, last.tb_lasti)[1]}
     own = next(_named(owner, name, {**called, **frame.f_globals, **frame.f_locals}), None)
     if own is not None:
         yield own
@@ -181,13 +172,13 @@ def is_ours(last: TracebackType) -> bool:
     """Whether a call that failed is one of this package's, or of what begins with its name."""
     if is_internal(last.tb_frame.f_code.co_filename):
         return True
-    for value in values_before(last.tb_frame, last.tb_lasti):
+    for value in call_code.values_before(last.tb_frame, last.tb_lasti):
         if isinstance(value, partial):
             value = value.func
         elif value is partial or getattr(value, "__name__", "") == "functools":
             return True  # what it is given is called at once
         place = getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None)
-        if str(place).partition(".")[0] in PACKAGES:
+        if str(place).partition(".")[0] in call_code.PACKAGES:
             return True
     return False
 
@@ -205,12 +196,13 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
     if found.string[:1] != "'":
         return _of_module(exc, found.string)
     kind = type(exc.obj)
-    ours = any(map(is_below, kind.__mro__))
+    ours = any(map(call_code.is_below, kind.__mro__))
     package = "pyjx.Array" if ours and hasattr(exc.obj, "aval") else f"jax.{kind.__name__}" * ours
     said = hint(package, exc.name) if package and exc.name else ""
     if hasattr(exc.obj, "_trace") and "Use numpy." in said:
         said = ". It has no value while it is traced: let the function return it."
-    if exc.name and not said and is_below(kind) and not kind.__module__.startswith("jaxlib."):
+    if exc.name and not said and call_code.is_below(kind) and not (
+            kind.__module__.startswith("jaxlib.")):
         names = [name for name in dir(exc.obj) if name[0] != "_"]
         close = [name for name, others in _OTHER_METHODS.items() if name in names
                  and exc.name.strip("_") in others.split()]
