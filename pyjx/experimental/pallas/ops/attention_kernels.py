@@ -328,76 +328,101 @@ class _Rows(Record):
         return [lay(x) for x in (self.top, self.shrink, self.dots)]
 
 
-class _Tabled:
-    """What a kernel knows of its tables, whose blocks of scores are at `at(i, j)` for the program
-    at i and j."""
+class _Kernel:
+    """What the programs of a kernel get: blocks of scores whose rows are queries, or keys if
+    `turned`, and what is known of them by tables."""
 
-    def __init__(self, blocks: Blocks | None, heads: int, at: Callable[..., tuple[Any, Any]]
-                 ) -> None:
-        self.blocks = blocks
-        self._at = at
+    def __init__(self, how: How, sizes: Sizes | None, given: Inputs, blocks: Blocks | None,
+                 turned: bool = False) -> None:
+        assert sizes is not None
+        batch, heads, queries, _ = given.q.shape
+        (own, length), (of, others) = [("q_seq_len", queries), ("kv_seq_len", given.k.shape[2])][
+            ::-1 if turned else 1]
+        check_block(sizes.row_name, own, sizes.rows, length)
+        check_block(sizes.column_name, of, sizes.columns, others)
+        self.how, self.sizes, self.blocks, self._turned = how, sizes, blocks, turned
+        self._grid = batch, heads, length // sizes.rows, others // sizes.columns
+        self.group = heads // given.k.shape[1]
         self._heads = 1 if blocks is None else heads // blocks.seen.shape[0]
-        self.fetched = [] if blocks is None else [blocks.seen, blocks.fetched, blocks.masked]
+        self._ids = given.ids and (given.ids[::-1] if turned else given.ids)
 
-    def entry(self, table: Any, h: Any, i: Any, j: Any) -> Any:
-        """That of a table for a program."""
-        return table[(h // self._heads, *self._at(i, j))]
+    def _entry(self, table: Any, h: Any, i: Any, j: Any) -> Any:
+        """That of a table, whose rows are queries, for a program."""
+        return table[(h // self._heads, *((j, i) if self._turned else (i, j)))]
 
-    def inner(self, plain: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-        """Which block of the inner axis a program fetches; `plain(i, j)` without tables."""
-        return lambda h, i, j, *tables: self.entry(tables[1], h, i, j) if tables else plain(i, j)
+    def _block(self, h: Any, i: Any, j: Any, *tables: Any) -> Any:
+        """Which block of columns a program fetches: where nothing is computed, none is fetched."""
+        rows, columns = self.sizes.rows, self.sizes.columns
+        if tables:
+            return self._entry(tables[1], h, i, j)
+        if not self.how.causal:
+            return j
+        if self._turned:
+            return jnp.maximum(j, jnp.minimum(i * rows // columns, self._grid[3] - 1))
+        return jnp.minimum(j, cdiv((i + 1) * rows, columns) - 1)
 
-    def masks(self, rows: int, columns: int) -> BlockSpec | None:
-        if self.blocks is None:
-            return None
-        return BlockSpec((None, rows, columns),
-                         lambda b, h, i, j, *tables: (self.entry(tables[2], h, i, j), 0, 0))
+    def own(self, size: int) -> BlockSpec:
+        """Rows of the program's own, the i-th block of them; keys are shared by heads."""
+        group = self.group if self._turned else 1
+        return BlockSpec((None, None, self.sizes.rows, size),
+                         lambda b, h, i, *_: (b, h // group, i, 0))
 
-    def call(self, how: How, kernel: Callable[..., None], name: str, out_shape: Any,
-             grid: Sequence[int], in_specs: list[Any], out_specs: Any, scratch: Any
-             ) -> Callable[..., Any]:
-        """The function that runs a kernel, which gets the tables first, and the masks last of its
-        arguments."""
+    def results(self, size: int) -> BlockSpec:
+        """The same rows of what each head has for itself."""
+        return BlockSpec((None, None, self.sizes.rows, size), lambda b, h, i, *_: (b, h, i, 0))
+
+    def others(self, size: int) -> BlockSpec:
+        """Rows that stand as columns of the scores, of the block that a program fetches."""
+        group = 1 if self._turned else self.group
+        return BlockSpec((None, None, self.sizes.columns, size),
+                         lambda b, h, *at: (b, h // group, self._block(h, *at), 0))
+
+    def numbers(self) -> BlockSpec:
+        """Numbers for each column, of that block."""
+        return BlockSpec((None, None, SUBLANES, self.sizes.columns),
+                         lambda b, h, *at: (b, h, 0, self._block(h, *at)))
+
+    def scores(self) -> BlockSpec:
+        """What is added to scores, of that block."""
+        return BlockSpec((None, None, self.sizes.rows, self.sizes.columns),
+                         lambda b, h, i, *at: (b, h, i, self._block(h, i, *at)))
+
+    def _behind(self, scores: BlockSpec | None) -> list[BlockSpec | None]:
+        """Specs of what stands behind the arguments: the bias, the segments of rows, the i-th block
+        of them, and of columns, and the masks."""
+        rows, columns = self.sizes.rows, self.sizes.columns
+        ids: list[BlockSpec | None] = [None, None] if self._ids is None else [
+            BlockSpec((None, rows, LANES), lambda b, h, i, *_: (b, i, 0)),
+            BlockSpec((None, SUBLANES, columns), lambda b, *at: (b, 0, self._block(*at)))]
+        return [scores, *ids, None if self.blocks is None else BlockSpec(
+            (None, rows, columns),
+            lambda b, h, i, j, *tables: (self._entry(tables[2], h, i, j), 0, 0))]
+
+    def call(self, kernel: Callable[..., None], name: str, out_shape: Any, in_specs: list[Any],
+             scores: BlockSpec | None, out_specs: Any, scratch: Any) -> Callable[..., Any]:
+        """The function that runs a kernel on arguments and the bias, before which the kernel gets
+        tables, and behind which segments and masks."""
+        tables = self.blocks and [self.blocks.seen, self.blocks.fetched, self.blocks.masked]
         params = pltpu.CompilerParams(
             dimension_semantics=("parallel", "parallel", "parallel", "arbitrary"))
         run = pallas_call(
-            partial(kernel, how, self), out_shape=out_shape,
-            grid_spec=PrefetchScalarGridSpec(len(self.fetched), tuple(grid), in_specs, out_specs,
+            partial(kernel, self), out_shape=out_shape,
+            grid_spec=PrefetchScalarGridSpec(len(tables or ()), self._grid,
+                                             [*in_specs, *self._behind(scores)], out_specs,
                                              scratch),
-            compiler_params=params, interpret=how.interpret, name=f"{how.name}{name}")
+            compiler_params=params, interpret=self.how.interpret, name=f"{self.how.name}{name}")
         masks = None if self.blocks is None else self.blocks.masks
-        return lambda *args: run(*self.fetched, *args, masks)
+        ids = (None, None) if self._ids is None else (down(self._ids[0]), across(self._ids[1]))
+        return lambda *args: run(*tables or (), *args, *ids, masks)
 
-    def split(self, refs: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-        """What is seen of the program's block of scores, None without tables, and the references
-        behind those to tables."""
+    def split(self, refs: Sequence[Any]) -> tuple[Any, Any, Any, Sequence[Any]]:
+        """In a kernel: what is seen of the program's block of scores, None without tables, the
+        positions of its first row and column, and the references behind those to tables."""
+        row, column = program_id(2) * self.sizes.rows, program_id(3) * self.sizes.columns
         if self.blocks is None:
-            return None, refs
-        return self.entry(refs[0], program_id(1), program_id(2), program_id(3)), refs[3:]
-
-
-def _ids_specs(ids: SegmentIds | None, rows: int, columns: int, column: Callable[..., Any]) -> Any:
-    """Specs of the segments of rows, the i-th block of them, and of columns."""
-    if ids is None:
-        return None, None
-    return (BlockSpec((None, rows, LANES), lambda b, h, i, *_: (b, i, 0)),
-            BlockSpec((None, SUBLANES, columns), lambda b, *at: (b, 0, column(*at))))
-
-
-def _own(rows: int, size: int, group: int = 1) -> BlockSpec:
-    """Rows of the program's own, the i-th block of them; those of so many heads are shared."""
-    return BlockSpec((None, None, rows, size), lambda b, h, i, *_: (b, h // group, i, 0))
-
-
-def _others(columns: int, size: int, block: Callable[..., Any], group: int = 1) -> BlockSpec:
-    """Rows that stand as columns of the scores, of the block that a program fetches."""
-    return BlockSpec((None, None, columns, size),
-                     lambda b, h, *at: (b, h // group, block(h, *at), 0))
-
-
-def _seen_key(how: How, rows: int, columns: int) -> Callable[[Any, Any], Any]:
-    """The block of keys of a program without tables: where nothing is computed, none is fetched."""
-    return lambda i, j: jnp.minimum(j, cdiv((i + 1) * rows, columns) - 1) if how.causal else j
+            return None, row, column, refs
+        seen = self._entry(refs[0], program_id(1), program_id(2), program_id(3))
+        return seen, row, column, refs[3:]
 
 
 def _parts(whole: int, part: int) -> Iterator[slice]:
@@ -414,28 +439,20 @@ def _read(ref: Part, *part: slice) -> Any:
 
 def _forward(how: How, given: Inputs, residuals: bool) -> list[Array]:
     """The result, and with `residuals` the greatest score and the sum for each query, in lanes."""
-    q, k, v, ab, ids, tables = given
-    (batch, heads, queries, size), out_size = q.shape, v.shape[-1]
-    rows, columns = how.forward.rows, how.forward.columns
-    tabled = _Tabled(tables and tables.forward, heads, lambda i, j: (i, j))
-    key = tabled.inner(_seen_key(how, rows, columns))
-    group = heads // k.shape[1]
-
-    mine, keys = partial(_own, rows), partial(_others, columns, block=key, group=group)
-    bias = BlockSpec((None, None, rows, columns), lambda b, h, i, *at: (b, h, i, key(h, i, *at)))
-    number = ShapeDtypeStruct((batch, heads, queries, LANES), np.float32)
-    run = tabled.call(
-        how, _forward_kernel, "",
+    q, k, v, ab, _, tables = given
+    kernel = _Kernel(how, how.forward, given, tables and tables.forward)
+    size, out_size, rows = q.shape[-1], v.shape[-1], how.forward.rows
+    number = ShapeDtypeStruct((*q.shape[:3], LANES), np.float32)
+    run = kernel.call(
+        _forward_kernel, "",
         [ShapeDtypeStruct((*q.shape[:3], out_size), q.dtype), *[number] * 2 * residuals],
-        (batch, heads, queries // rows, k.shape[2] // columns),
-        [mine(size), keys(size), keys(out_size), None if ab is None else bias,
-         *_ids_specs(ids, rows, columns, key), tabled.masks(rows, columns)],
-        [mine(out_size), *[mine(LANES)] * 2 * residuals],
+        [kernel.own(size), kernel.others(size), kernel.others(out_size)],
+        None if ab is None else kernel.scores(),
+        [kernel.own(out_size), *[kernel.own(LANES)] * 2 * residuals],
         {"top_ref": MemorySpace.VMEM((rows, LANES), np.float32),
          "total_ref": MemorySpace.VMEM((rows, LANES), np.float32),
          "sum_ref": MemorySpace.VMEM((rows, out_size), np.float32)})
-    laid = (None, None) if ids is None else (down(ids.q), across(ids.kv))
-    return run(q, k, v, ab, *laid)  # type: ignore[no-any-return]
+    return run(q, k, v, ab)  # type: ignore[no-any-return]
 
 
 def begin_rows(mask_value: float, top_ref: RefLike, total_ref: RefLike, sum_ref: RefLike) -> None:
@@ -458,12 +475,11 @@ def add_to_rows(scores: Array, v: Array, top_ref: RefLike, total_ref: RefLike, s
     total_ref[...] = jnp.broadcast_to(total, total_ref.shape)
 
 
-def _forward_kernel(how: How, tabled: _Tabled, *refs: Any, top_ref: RefLike, total_ref: RefLike,
+def _forward_kernel(kernel: _Kernel, *refs: Any, top_ref: RefLike, total_ref: RefLike,
                     sum_ref: RefLike) -> None:
-    seen, (q_ref, k_ref, v_ref, ab_ref, q_ids_ref, k_ids_ref, mask_ref, o_ref,
-           *saved) = tabled.split(refs)
-    rows, columns = q_ref.shape[0], k_ref.shape[0]
-    row, column = program_id(2) * rows, program_id(3) * columns
+    seen, row, column, (q_ref, k_ref, v_ref, ab_ref, q_ids_ref, k_ids_ref, mask_ref, o_ref,
+                        *saved) = kernel.split(refs)
+    how, sizes = kernel.how, kernel.sizes
 
     @when(program_id(3) == 0)
     def _() -> None:
@@ -474,14 +490,14 @@ def _forward_kernel(how: How, tabled: _Tabled, *refs: Any, top_ref: RefLike, tot
             ab_ref, q_ids_ref, k_ids_ref, mask_ref), slice(None), at, row, column + at.start, 0)
         add_to_rows(scores, v_ref[at, :], top_ref, total_ref, sum_ref)
 
-    @_where_visible(how, seen, row + rows - 1, column)
+    @_where_visible(how, seen, row + sizes.rows - 1, column)
     def _() -> None:
-        for at in _parts(columns, how.forward.columns_at_once):
+        for at in _parts(sizes.columns, sizes.columns_at_once):
             part(at)
 
     @when(program_id(3) == num_programs(3) - 1)
     def _() -> None:
-        shrink = _shrink(how, tabled.blocks, top_ref[:, :1], total_ref[:, :1])
+        shrink = _shrink(how, kernel.blocks, top_ref[:, :1], total_ref[:, :1])
         o_ref[...] = (sum_ref[...] * shrink).astype(o_ref.dtype)
         for ref, value in zip(saved, (top_ref, total_ref), strict=False):
             ref[...] = value[...]
@@ -538,45 +554,31 @@ def _scored(how: How, scores: Array, seen: Any, parts: Sequence[Part], rows: sli
 
 def _keys_gradients(how: How, given: Inputs, ct: Array, numbers: _Rows) -> Any:
     """The gradients of keys and values, of which each program has a block as its rows."""
-    q, k, v, ab, ids, tables = given
-    (batch, heads, queries, size), (_, groups, keys, out_size) = q.shape, v.shape
-    assert how.keys is not None
-    rows, columns = how.keys.rows, how.keys.columns
-    check_block(how.keys.row_name, "kv_seq_len", rows, keys)
-    check_block(how.keys.column_name, "q_seq_len", columns, queries)
-    tabled = _Tabled(tables and tables.keys, heads, lambda i, j: (j, i))
-    query = tabled.inner(lambda i, j: jnp.maximum(
-        j, jnp.minimum(i * rows // columns, queries // columns - 1)) if how.causal else j)
-    group = heads // groups
-
-    mine, others = partial(_own, rows, group=group), partial(_others, columns, block=query)
-    bias = BlockSpec((None, None, rows, columns), lambda b, h, i, *at: (b, h, i, query(h, i, *at)))
-    each = BlockSpec((None, None, SUBLANES, columns), lambda b, h, *at: (b, h, 0, query(h, *at)))
+    q, k, v, ab, _, tables = given
+    kernel = _Kernel(how, how.keys, given, tables and tables.keys, turned=True)
+    size, out_size, rows, group = q.shape[-1], v.shape[-1], kernel.sizes.rows, kernel.group
     # Those of each head: those that share keys are summed below.
-    shapes = [ShapeDtypeStruct((batch, heads, keys, x.shape[-1]),
-                               x.dtype if group == 1 else np.float32) for x in (k, v)]
-    run = tabled.call(
-        how, _keys_kernel, "_dkv", shapes, (batch, heads, keys // rows, queries // columns),
-        [others(size), mine(size), mine(out_size), others(out_size), each, each, each,
-         None if ab is None else bias, *_ids_specs(ids, rows, columns, query),
-         tabled.masks(rows, columns)], [_own(rows, size), _own(rows, out_size)],
+    shapes = [ShapeDtypeStruct((*q.shape[:2], *x.shape[2:]), x.dtype if group == 1 else np.float32)
+              for x in (k, v)]
+    run = kernel.call(
+        _keys_kernel, "_dkv", shapes,
+        [kernel.others(size), kernel.own(size), kernel.own(out_size), kernel.others(out_size),
+         *[kernel.numbers()] * 3], None if ab is None else kernel.scores(),
+        [kernel.results(size), kernel.results(out_size)],
         [MemorySpace.VMEM((rows, n), np.float32) for n in (size, out_size)])
-    laid = (None, None) if ids is None else (down(ids.kv), across(ids.q))
     turned = None if ab is None else jnp.swapaxes(ab, 2, 3)
-    found = run(q, k, v, ct, *numbers.along(across), turned, *laid)
+    found = run(q, k, v, ct, *numbers.along(across), turned)
     if group == 1:
         return found
-    return [jnp.sum(x.reshape(batch, groups, group, keys, -1), 2).astype(like.dtype)
+    return [jnp.sum(x.reshape(*k.shape[:2], group, *x.shape[2:]), 2).astype(like.dtype)
             for x, like in zip(found, (k, v), strict=True)]
 
 
-def _keys_kernel(how: How, tabled: _Tabled, *refs: Any) -> None:
-    seen, (q_ref, k_ref, v_ref, ct_ref, top_ref, shrink_ref, dots_ref, ab_ref, k_ids_ref, q_ids_ref,
-           mask_ref, dk_ref, dv_ref, dk_sum_ref, dv_sum_ref) = tabled.split(refs)
-    sizes = how.keys
-    assert sizes is not None
-    rows, columns = k_ref.shape[0], q_ref.shape[0]
-    row, column = program_id(2) * rows, program_id(3) * columns
+def _keys_kernel(kernel: _Kernel, *refs: Any) -> None:
+    seen, row, column, (q_ref, k_ref, v_ref, ct_ref, top_ref, shrink_ref, dots_ref, ab_ref,
+                        k_ids_ref, q_ids_ref, mask_ref, dk_ref, dv_ref, dk_sum_ref, dv_sum_ref
+                        ) = kernel.split(refs)
+    how, sizes = kernel.how, kernel.sizes
 
     @when(program_id(3) == 0)
     def _() -> None:
@@ -594,10 +596,10 @@ def _keys_kernel(how: How, tabled: _Tabled, *refs: Any) -> None:
         slopes = weights * slopes * inner * how.scale
         dk_sum_ref[keys, :] += product(slopes.astype(q.dtype), q)
 
-    @_where_visible(how, seen, column + columns - 1, row)
+    @_where_visible(how, seen, column + sizes.columns - 1, row)
     def _() -> None:
-        for queries in _parts(columns, sizes.columns_at_once):
-            for keys in _parts(rows, sizes.rows_at_once):
+        for queries in _parts(sizes.columns, sizes.columns_at_once):
+            for keys in _parts(sizes.rows, sizes.rows_at_once):
                 part(keys, queries)
 
     @when(program_id(3) == num_programs(3) - 1)
@@ -608,37 +610,26 @@ def _keys_kernel(how: How, tabled: _Tabled, *refs: Any) -> None:
 
 def _queries_gradients(how: How, given: Inputs, ct: Array, numbers: _Rows) -> Any:
     """The gradients of queries, of which each program has a block, and of the bias, or None."""
-    q, k, v, ab, ids, tables = given
-    (batch, heads, queries, size), (_, groups, keys, out_size) = q.shape, v.shape
-    assert how.queries is not None
-    rows, columns = how.queries.rows, how.queries.columns
-    check_block(how.queries.row_name, "q_seq_len", rows, queries)
-    check_block(how.queries.column_name, "kv_seq_len", columns, keys)
-    tabled = _Tabled(tables and tables.queries, heads, lambda i, j: (i, j))
-    key = tabled.inner(_seen_key(how, rows, columns))
-    group = heads // groups
-
-    mine, others = partial(_own, rows), partial(_others, columns, block=key, group=group)
-    bias = BlockSpec((None, None, rows, columns), lambda b, h, i, j, *_: (b, h, i, j))
+    q, k, v, ab, _, tables = given
+    kernel = _Kernel(how, how.queries, given, tables and tables.queries)
+    size, out_size, sizes = q.shape[-1], v.shape[-1], kernel.sizes
+    # Of the bias all blocks are read, as those of its gradient are written.
+    bias = None if ab is None else BlockSpec((None, None, sizes.rows, sizes.columns),
+                                             lambda b, h, i, j, *_: (b, h, i, j))
     dab = None if ab is None else ShapeDtypeStruct(ab.shape, ab.dtype)
-    run = tabled.call(
-        how, _queries_kernel, "_dq", [ShapeDtypeStruct(q.shape, q.dtype), dab],
-        (batch, heads, queries // rows, keys // columns),
-        [mine(size), others(size), others(out_size), mine(out_size), *[mine(LANES)] * 3,
-         None if ab is None else bias, *_ids_specs(ids, rows, columns, key),
-         tabled.masks(rows, columns)], [mine(size), None if ab is None else bias],
-        [MemorySpace.VMEM((rows, size), np.float32)])
-    laid = (None, None) if ids is None else (down(ids.q), across(ids.kv))
-    return run(q, k, v, ct, *numbers.along(down), ab, *laid)
+    run = kernel.call(
+        _queries_kernel, "_dq", [ShapeDtypeStruct(q.shape, q.dtype), dab],
+        [kernel.own(size), kernel.others(size), kernel.others(out_size), kernel.own(out_size),
+         *[kernel.own(LANES)] * 3], bias, [kernel.own(size), bias],
+        [MemorySpace.VMEM((sizes.rows, size), np.float32)])
+    return run(q, k, v, ct, *numbers.along(down), ab)
 
 
-def _queries_kernel(how: How, tabled: _Tabled, *refs: Any) -> None:
-    seen, (q_ref, k_ref, v_ref, ct_ref, top_ref, shrink_ref, dots_ref, ab_ref, q_ids_ref, k_ids_ref,
-           mask_ref, dq_ref, dab_ref, sum_ref) = tabled.split(refs)
-    sizes = how.queries
-    assert sizes is not None
-    rows, columns = q_ref.shape[0], k_ref.shape[0]
-    row, column = program_id(2) * rows, program_id(3) * columns
+def _queries_kernel(kernel: _Kernel, *refs: Any) -> None:
+    seen, row, column, (q_ref, k_ref, v_ref, ct_ref, top_ref, shrink_ref, dots_ref, ab_ref,
+                        q_ids_ref, k_ids_ref, mask_ref, dq_ref, dab_ref, sum_ref
+                        ) = kernel.split(refs)
+    how, sizes = kernel.how, kernel.sizes
 
     @when(program_id(3) == 0)
     def _() -> None:
@@ -658,9 +649,9 @@ def _queries_kernel(how: How, tabled: _Tabled, *refs: Any) -> None:
             dab_ref[:, keys] = slopes.astype(dab_ref.dtype)
         sum_ref[...] += product(slopes.astype(k.dtype), k)
 
-    @_where_visible(how, seen, row + rows - 1, column)
+    @_where_visible(how, seen, row + sizes.rows - 1, column)
     def _() -> None:
-        for keys in _parts(columns, sizes.columns_at_once):
+        for keys in _parts(sizes.columns, sizes.columns_at_once):
             part(keys)
 
     @when(program_id(3) == num_programs(3) - 1)
