@@ -41,6 +41,20 @@ if TYPE_CHECKING:
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
 
+
+def check_calling_convention(version: int, name: str) -> int:
+    """The version, which a message gives this name.
+
+    Raises:
+      ValueError: it is none of the supported ones.
+    """
+    least, most = (minimum_supported_calling_convention_version,
+                   maximum_supported_calling_convention_version)
+    if not least <= version <= most:
+        raise ValueError(f"{name} {version} is outside the range of supported versions "
+                         f"[{least}..{most}].")
+    return version
+
 # Foreign functions that later versions of XLA and jaxlib keep.
 _GUARANTEED = re.compile(
     r"(lapack_[a-z0-9]+_ffi|tridiagonal_solve_perturbed_ffi|cu(solver|blas|sparse)?_\w+"

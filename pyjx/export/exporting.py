@@ -27,11 +27,10 @@ from pyjx.export.exported import (
     PLATFORM_FUNCTION,
     DisabledSafetyCheck,
     Exported,
+    check_calling_convention,
     check_custom_calls,
     has_constants,
     lowered_type,
-    maximum_supported_calling_convention_version,
-    minimum_supported_calling_convention_version,
 )
 from pyjx.export.trees import flat_tree
 from pyjx.runtime import backends, dispatch
@@ -166,7 +165,8 @@ def export_closed(closed: ClosedJaxpr, name: str, in_tree: TreeDef, out_tree: Tr
         (None,) * len(in_avals), (None,) * len(closed.out_avals),
         placement.mesh.size if spread else 1, platforms, (), (), disabled,
         _artifact(name, text, programs[0].is_dynamic),
-        _calling_convention_version(), kept,
+        check_calling_convention(int(configuration.export_calling_convention_version.value),
+                                 "The requested export calling_convention_version"), kept,
         several or programs[0].is_dynamic or has_constants(closed.jaxpr),
         lambda primal: _exported_vjp(primal, closed, placement if spread else None))
 
@@ -177,22 +177,6 @@ def _named(shardings: Sequence[Any], avals: Sequence[Any], spread: bool) -> tupl
     if not spread:
         return (None,) * len(avals)
     return tuple([s and NamedSharding(s.mesh.abstract_mesh, s.spec) for s in shardings])
-
-
-def _calling_convention_version() -> int:
-    """The version that the flag wants.
-
-    Raises:
-      ValueError: it is none of the supported ones.
-    """
-    version = int(configuration.export_calling_convention_version.value)
-    if not (minimum_supported_calling_convention_version <= version
-            <= maximum_supported_calling_convention_version):
-        raise ValueError(
-            f"The requested export calling_convention_version {version} is outside the range of "
-            f"supported versions [{minimum_supported_calling_convention_version}.."
-            f"{maximum_supported_calling_convention_version}]")
-    return version
 
 
 def _artifact(name: str, text: str, is_dynamic: bool) -> bytes:

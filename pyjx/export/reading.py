@@ -20,12 +20,7 @@ from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import solve, variables_in
 from pyjx.export import jax_format
 from pyjx.export.container import MAGIC, MOST_ORDER, VERSION
-from pyjx.export.exported import (
-    DisabledSafetyCheck,
-    Exported,
-    maximum_supported_calling_convention_version,
-    minimum_supported_calling_convention_version,
-)
+from pyjx.export.exported import DisabledSafetyCheck, Exported, check_calling_convention
 from pyjx.export.trees import tree_from_data
 from pyjx.random.base import key_dtype
 from pyjx.runtime.sharding import NamedSharding
@@ -182,14 +177,9 @@ class Header:
         platforms = self.listed("platforms", str)
         if not platforms or len(set(platforms)) < len(platforms):
             raise ValueError("deserialize: the field 'platforms' must hold different names.")
-        version, devices = self.read("calling_convention_version", int), self.read("nr_devices",
-                                                                                   int)
-        if not (minimum_supported_calling_convention_version <= version
-                <= maximum_supported_calling_convention_version):
-            raise ValueError(
-                f"deserialize: the calling convention version {version} is outside the range of "
-                f"supported versions [{minimum_supported_calling_convention_version}, "
-                f"{maximum_supported_calling_convention_version}].")
+        version = check_calling_convention(self.read("calling_convention_version", int),
+                                           "deserialize: the calling convention version")
+        devices = self.read("nr_devices", int)
         if devices < 1:
             raise ValueError(f"deserialize: a program for {devices} devices.")
         unplaced_in, unplaced_out = (None,) * len(in_avals), (None,) * len(out_avals)

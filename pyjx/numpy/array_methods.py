@@ -235,18 +235,19 @@ class _OfReference:
         return getattr(Ref, self.name).__get__(tracer)
 
 
-def _tracer_iter(self: Any) -> Iterator[Any]:
+def _places_of_rows(self: Any) -> range:
     self._check_alive()
     if not self.aval.shape:
         raise no_rows(self.aval)
-    return map(self.__getitem__, range(self.aval.shape[0]))
+    return range(self.aval.shape[0])
+
+
+def _tracer_iter(self: Any) -> Iterator[Any]:
+    return map(self.__getitem__, _places_of_rows(self))
 
 
 def _tracer_reversed(self: Any) -> Iterator[Any]:
-    self._check_alive()
-    if not self.aval.shape:
-        raise no_rows(self.aval)
-    return map(self.__getitem__, range(self.aval.shape[0] - 1, -1, -1))
+    return map(self.__getitem__, reversed(_places_of_rows(self)))
 
 
 def _contains(self: Array, other: Any) -> bool:

@@ -478,14 +478,21 @@ def _check_and_rearrange(*arguments: Any) -> Sequence[Any]:
                          f"{_ids(by_device, wanted)} that are not present in the sharding.")
     part = sharding.shard_shape(aval.shape)
     for a in arrays:
-        if a.aval.dtype != aval.dtype:
-            raise ValueError("Input buffers to `Array` must have matching dtypes. Got "
-                             f"{a.aval.dtype}, expected {aval.dtype} for buffer: {a}")
-        if a.aval.shape != part:
-            raise ValueError(f"Expected shard shape {part} doesn't match the single device array "
-                             f"shape {a.aval.shape}. Shape of Array is {aval.str_short()} with "
-                             f"sharding {sharding}")
+        check_part(a, a.aval.dtype, part, aval, sharding)
     return [by_device[d] for d in wanted]
+
+
+def check_part(part: Any, dtype: Any, shape: tuple[int, ...], aval: ShapedArray, sharding: Any,
+               cure: str = "") -> None:
+    """Raise ValueError unless a part of an array, of this dtype, is of its dtype and this shape."""
+    if dtype != aval.dtype:
+        raise ValueError(f"Input buffers to `Array` must have matching dtypes. Got "
+                         f"{dtypes.name(dtype)}, expected {dtypes.name(aval.dtype)} for the part "
+                         f"{part}")
+    if part.shape != shape:
+        raise ValueError(f"Expected shard shape {shape} doesn't match the single device array "
+                         f"shape {part.shape}. Shape of Array is {aval.str_short()} with sharding "
+                         f"{sharding}{cure}")
 
 
 def _ids(devices: Iterable[Any], others: Iterable[Any]) -> set[int]:

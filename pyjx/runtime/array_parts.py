@@ -14,7 +14,7 @@ from pyjx.core.layouts import AutoLayout, Format, ShardingLike
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.prefixes import broadcast_argument
 from pyjx.core.value_texts import in_short
-from pyjx.runtime.array import ArrayImpl, put
+from pyjx.runtime.array import ArrayImpl, check_part, put
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import Sharding, parts_along
@@ -238,14 +238,6 @@ def _dtype_of_parts(parts: Sequence[Any], asked: Any, name: str) -> Any:
 def _check_parts(parts: Sequence[Any], aval: ShapedArray, sharding: Any) -> None:
     wanted = sharding.shard_shape(aval.shape)
     for part in parts:
-        if part.shape != wanted:
-            raise ValueError(
-                f"Expected shard shape {wanted} doesn't match the single device array shape "
-                f"{part.shape}. Shape of Array is {aval.str_short()} with sharding {sharding}. The "
-                "function that is passed to make_array_from_callback gets the index of each part.")
-        dtype = part.dtype if dtypes.is_extended(part.dtype) else \
-            dtypes.canonicalize_dtype(part.dtype)
-        if dtype != aval.dtype:
-            raise ValueError(
-                f"Input buffers to `Array` must have matching dtypes. Got {dtypes.name(dtype)}, "
-                f"expected {dtypes.name(aval.dtype)} for the part {part}")
+        dtype = dtypes.canonicalize_dtype(part.dtype, allow_extended_dtype=True)
+        check_part(part, dtype, wanted, aval, sharding, ". The function that is passed to "
+                   "make_array_from_callback gets the index of each part.")
