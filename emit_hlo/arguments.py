@@ -147,7 +147,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--reduce")
     p.add_argument("--diff")
     p.add_argument("--expect")
-    for name in _CHOICES:
+    for name in CHOICES:
         p.add_argument(f"--{name}", default=_CHOICE_DEFAULTS.get(name))
     p.add_argument("--list", dest="listed")
     for name in ("x64", "time", "stats", "update", "watch", "open"):
@@ -157,7 +157,7 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-_CHOICES = {
+CHOICES = {
     "outline": ("on", "off", "auto"),
     "names": ("ssa", "user"),
     "locs": ("none", "line", "stack"),
@@ -167,7 +167,7 @@ _CHOICES = {
     "completion": ("bash", "zsh", "fish"),
 }
 _CHOICE_DEFAULTS = {"names": "ssa", "locs": "none", "color": "auto"}
-_LISTS = ("kinds", "platforms", "passes", "transforms", "chips")
+LISTS = ("kinds", "platforms", "passes", "transforms", "chips")
 
 
 def parse(argv: Sequence[str]) -> Options | str:
@@ -181,9 +181,9 @@ def parse(argv: Sequence[str]) -> Options | str:
     options.argv = list(argv)
     if options.help or options.version:
         return "help" if options.help else "version"
-    for name, choices in _CHOICES.items():
+    for name, choices in CHOICES.items():
         _one_of(f"--{name}", getattr(options, name), choices)
-    _one_of("--list", options.listed, _LISTS)
+    _one_of("--list", options.listed, LISTS)
     if options.listed or options.completion:
         return options
     _read_words(options)

@@ -157,11 +157,8 @@ _VALUES = {
     "--emit": (*tables.KIND_NAMES, "all"), "--platform": (
         *tables.PLATFORMS, *[f"cuda:{g}" for g in tables.GPUS],
         *[f"tpu:{t}" for t in tables.TPU_TOPOLOGIES]),
-    "--check": tables.CHECKS, "--find": tables.FINDS, "--roofline": tuple(tables.CHIPS),
-    "--names": ("ssa", "user"), "--locs": ("none", "line", "stack"),
-    "--outline": ("on", "off", "auto"),
-    "--color": ("auto", "always", "never"), "--completion": ("bash", "zsh", "fish"),
-    "--list": ("kinds", "platforms", "passes", "transforms", "chips"),
+    "--roofline": tuple(tables.CHIPS), "--list": arguments.LISTS,
+    **{f"--{name}": choices for name, choices in arguments.CHOICES.items()},
 }
 
 
