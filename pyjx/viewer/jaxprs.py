@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import unified_diff
 from typing import Any
 
+from emit_hlo.tables import PASSES
 from lowering.locations import Scope
 from pyjx.core.avals import nbytes, taken_over
 from pyjx.core.evaluation import all_eqns
@@ -275,18 +276,6 @@ _MOST = 1500  # lines of what a pass changed
 _WIDEST = 300  # characters of such a line
 
 
-_ABOUT = {
-    "constrain": "types that say where values lie become constraints",
-    "physicalize": "key arrays become integer arrays",
-    "decompose": "what has no lowering rule becomes a program of what has one",
-    "budget": "what does not fit into the memory budget is computed again, or in another order",
-    "one-cpu": "what XLA's compiler for CPUs does not see by itself, for one of them",
-    "dce": "what nobody reads goes",
-    "tokens": "ordered effects get a token that goes from one to the next",
-    "outline": "repeated blocks become functions",
-}
-
-
 class Pass(Record):
     """A rewrite: its name, and the program before and after it."""
 
@@ -297,7 +286,7 @@ class Pass(Record):
     @property
     def about(self) -> str:
         """What it does."""
-        return _ABOUT[self.name]
+        return PASSES[self.name]
 
 
 def passes(closed: ClosedJaxpr | Lowered, platform: str = "cpu") -> list[Pass]:
