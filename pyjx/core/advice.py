@@ -149,6 +149,9 @@ _OF_KEYS = re.compile(  # which are given to what takes numbers
     r"Cannot convert_element_type from )key<|^\w+\(\) argument must be .* not 'PRNGKeyArray'$")
 
 
+_OF_SIZES = ("It is known when the program runs: jax.numpy's functions take it, as jnp.zeros(n) "
+             "and jnp.sqrt(n) do, and lax.fori_loop(0, n, ...).")
+
 # Errors of arguments, by this package or one below; other classes tell what users want whole.
 _SHORTENED = (AttributeError, IndexError, NameError, NotImplementedError, RuntimeError, TypeError,
               ValueError)
@@ -432,7 +435,7 @@ def _as_surplus(exc: Exception, found: re.Match[str], last: TracebackType) -> st
     if (given or args[1:]) and first in ("arrays", "tup") and all(
             [x is UNKNOWN or hasattr(x, "shape") for x in args]):
         return f"{found.string}. {ARRAYS.format(name)}"
-    if given and first in ("fun", "f", "pyfunc") and any(
+    if given and first in ("fun", "f", "fun_jit", "pyfunc") and any(
             [x is UNKNOWN or callable(x) for x in args[:1]]) and (
             not own[1:] or own[1].kind is own[1].KEYWORD_ONLY) and all(
             [p.default is not p.empty for p in own[1:]]) and all(
@@ -704,8 +707,8 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
     (TypeError, "(^|(?:number|slices|integers), not |sequence by )(?:non-int of type )?"
                 "'?DimExpr'?(?: object(?= cannot be interpreted as an integer)|$)",
      lambda exc, found, last: (
-        f"{found.re.sub(found[1] + 'a symbolic size', found.string)}. It is known when the program "
-        "runs: jnp.arange(n), lax.fori_loop(0, n, ...) and jnp.asarray(n) take it.")),
+        f"{found.re.sub(found[1] + 'a symbolic size', found.string)}. {_OF_SIZES}")),
+    (TypeError, "^loop of ufunc does not support .* DimExpr ", _OF_SIZES),
     (OverflowError, _NARROW, _as_narrow),
     (OverflowError, r"^(?:\w+: )?Python int too large to convert to C ", _as_wide),
     (Exception, "^Comparator raised exception while sorting pytree dictionary keys", _as_unsorted),

@@ -141,7 +141,8 @@ class BatchTrace(Trace):
         elif primitive.decomposition is not None:
             return primitive.decomposition(*operands, **params)
         else:
-            raise NotImplementedError(f"Batching rule for '{primitive}' not implemented")
+            raise NotImplementedError(f"Batching rule for '{primitive}' not implemented. "
+                                      "jax.lax.map(f, xs) calls f for each example.")
         if primitive.multiple_results:
             return [self.join(v, d) for v, d in zip(out, dim_out, strict=True)]
         return out if dim_out is None else BatchTracer(self, out, dim_out)

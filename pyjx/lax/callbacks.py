@@ -244,7 +244,7 @@ def result_aval(op: str, like: Any) -> ShapedArray:
     dtype = np.dtype(dtype)
     if not configuration.enable_x64.value and dtypes.canonicalize_dtype(dtype) != dtype:
         raise ValueError("result_shape_dtypes cannot specify 64-bit types when `jax_enable_x64` is "
-                         "disabled")
+                         f"disabled. Give {dtypes.canonicalize_dtype(dtype)} for {dtype}.")
     return ShapedArray(tuple(shape), dtype)
 
 
@@ -335,7 +335,7 @@ def _pure_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) 
 
 def _io_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
     if params["ordered"]:
-        raise ValueError("Cannot `vmap` ordered IO callback.")
+        raise ValueError("Cannot `vmap` ordered IO callback. jax.lax.map(f, xs) keeps the order.")
     return in_turn(partial(io_callback_p.bind, **params), operands, dims)
 
 
@@ -376,7 +376,7 @@ io_callback_p: Primitive = register(Primitive(
     batch_axis=_io_batch,
     printed=printed, physical=_physical(lambda: io_callback_p), effects=_io_effects,
     takes_token=True,
-    jvp=refused("IO callbacks do not support JVP."),
+    jvp=refused("IO callbacks do not support JVP. Call it with jax.lax.stop_gradient(x)."),
     transpose=refused("IO callbacks do not support transpose."),
 ))
 

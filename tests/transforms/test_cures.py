@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
-from pyjx import lax
+from pyjx import export, lax
 from pyjx.core import tracebacks
+from pyjx.experimental import checkify, io_callback
 
 pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
 
@@ -173,3 +176,50 @@ def test_no_function_of_the_library_that_users_know_not_is_named() -> None:
     assert "bind_scan" not in mistake(lambda: lax.scan(lambda c, x: (c, x), 0.0, x))
     said = mistake(lambda: lax.fori_loop(0, 3, lambda i, c: c, MODEL))
     assert "argument init_val" in said and "scan" not in said
+
+
+# -- symbolic sizes, callbacks and checks ----------------------------------------------------------
+
+
+def test_symbolic_sizes_have_what_takes_them() -> None:
+    n, = export.symbolic_shape("n")
+    like = jax.ShapeDtypeStruct((n,), jnp.float32)
+    for asked in (np.sqrt, math.sqrt, range, lambda n: np.zeros((n,))):
+        said = mistake(lambda asked=asked: export.export(jax.jit(  # type: ignore[misc]
+            lambda x: x * asked(x.shape[0])))(like))
+        assert "jax.numpy's functions take it, as jnp.zeros(n) and jnp.sqrt(n) do" in said
+    for served in (jnp.sqrt, jnp.zeros, lambda n: lax.fori_loop(0, n, lambda i, c: c, 1)):
+        export.export(jax.jit(lambda x, served=served: x * served(x.shape[0])))(like)
+    assert "Shapes take it as it is; in the program its value is jnp.asarray(n)." in mistake(
+        lambda: jnp.zeros(int(n)))
+    assert "requires a constant: the format 'd' is of numbers, and {} shows it." in mistake(
+        lambda: f"{n:d}")
+    assert "export(fun)(x)." in mistake(lambda: export.export(jax.jit(jnp.sin), V))
+
+
+def test_what_is_not_batched_or_differentiated_has_another_way() -> None:
+    exported = export.export(jax.jit(jnp.sin))(1.0)
+    assert "jax.lax.map(f, xs) calls f for each example." in mistake(
+        lambda: jax.vmap(exported.call)(V))
+    assert lax.map(exported.call, V).shape == (3,)
+
+    def called(x: Any, ordered: bool = False) -> Any:
+        return io_callback(np.sin, x, x, ordered=ordered)
+
+    assert "jax.lax.map(f, xs) keeps the order." in mistake(lambda: jax.vmap(
+        functools.partial(called, ordered=True))(V))
+    assert lax.map(functools.partial(called, ordered=True), V).shape == (3,)
+    assert "Call it with jax.lax.stop_gradient(x)." in mistake(lambda: jax.grad(called)(1.0))
+    assert jax.grad(lambda x: x * called(lax.stop_gradient(x)))(0.0) == 0.0
+    assert "Give float32 for float64." in mistake(lambda: jax.pure_callback(
+        np.sin, jax.ShapeDtypeStruct((), float), 1.0))
+
+
+def test_errors_to_look_for_are_one_set() -> None:
+    for errors in ("nan", {"nan"}, [checkify.nan_checks]):
+        said = mistake(lambda errors=errors: checkify.checkify(  # type: ignore[misc]
+            jnp.log, errors=errors))
+        assert "Several are one by |, as in user_checks | nan_checks." in said
+    error, _ = checkify.checkify(jnp.log, errors=checkify.user_checks | checkify.nan_checks)(-1.0)
+    assert "nan" in error.get()
+    assert "checkify(fun)(x)." in mistake(lambda: checkify.checkify(jnp.log, V))

@@ -418,8 +418,8 @@ class DimExpr(SymbolicDim):
 
     def __int__(self) -> int:
         raise InconclusiveDimensionOperation(
-            f"Symbolic dimension '{self}' used in a context that requires a constant. In "
-            f"the program its value is jnp.asarray(n).{SEE}")
+            f"Symbolic dimension '{self}' used in a context that requires a constant. Shapes take "
+            f"it as it is; in the program its value is jnp.asarray(n).{SEE}")
 
     def __jax_array__(self) -> Any:
         return self.as_scalar()
@@ -480,8 +480,8 @@ class DimExpr(SymbolicDim):
             return format(self._own_text(), spec)
         except ValueError:
             raise InconclusiveDimensionOperation(
-                f"Symbolic dimension '{self._own_text()}' written by the format {spec!r} of "
-                f"numbers{SEE}") from None
+                f"Symbolic dimension '{self._own_text()}' used in a context that requires a "
+                f"constant: the format {spec!r} is of numbers, and {{}} shows it.{SEE}") from None
 
     def __reduce__(self) -> Any:
         return _remade, (self.scope, str(self))

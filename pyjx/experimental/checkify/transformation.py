@@ -98,8 +98,10 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
     if not callable(f):
         raise TypeError(f"checkify: f must be callable, got {shortened(f)}.")
     if not isinstance(errors, Iterable) or not all([isinstance(c, type) for c in errors]):
+        cure = own_call("checkify") if hasattr(errors, "dtype") or isinstance(
+            errors, (int, float)) else "Several are one by |, as in user_checks | nan_checks."
         raise TypeError("checkify: errors must be a set of errors such as checkify.nan_checks, got "
-                        f"{shortened(errors)}. {own_call('checkify')}")
+                        f"{shortened(errors)}. {cure}")
     categories = frozenset(errors)
 
     def checked_fun(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
