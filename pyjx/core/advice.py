@@ -105,7 +105,7 @@ def _fits(kind: str, annotation: str) -> bool:
 _UNHASHABLE = re.compile("^(Non-hashable static arguments are not supported. An error occurred "
                          "while trying to hash an object of type <class '(.+?)'>, )(.*?)"
                          r"\.? The error was:", re.DOTALL)
-_ARITY = re.compile(r"\) (takes .*positional|missing \d+ required positional)")
+_ARITY = re.compile(r"\) (takes .*positional|missing \d+ required (positional|keyword-only))")
 _SURPLUS = re.compile(r"^(?:(?:.*\.)?(\w+)\.)?(\w+)\(\) (?:takes (?:from \d+ to )?\d+ positional "
                       r"arguments? but (\d+) |got multiple values for argument )")
 # How functions of the user's are called, by what calls them.
@@ -404,6 +404,8 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
         text = misspelt.of_class(text, called)
         if own == ["mesh"]:
             text += f". It takes a mesh: {MADE_MESH}"
+        if hasattr(called, "fromdense") and "'shape'" in text:
+            text += f". {name}.fromdense(x) makes one of a dense array."
     args, given = arguments_at(last.tb_frame, last.tb_lasti) or ((), {})
     if given and ours and re.search(r"missing 1 .*: '(fun|f|nodetype)'$", text):
         return (f"{text}. As a decorator with arguments it is @functools.partial({name}, "

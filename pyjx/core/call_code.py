@@ -163,16 +163,16 @@ def call_in(frame: FrameType, at: int) -> Call | None:
     name = public_name(fun)
     if str(frame.f_globals.get("__name__")).startswith(("emit_hlo", "pyjx.cli")):  # a command
         return None
-    if name is None:
-        of = known.get(code.co_varnames[0]) if code.co_argcount else None
-        found = {name: (cls, getattr(member, "__func__", member))
-                 for cls in (of if isinstance(of, type) else type(of)).__mro__[::-1]
-                 for name, member in list(vars(cls).items()) if name[0] != "_"
-                 and getattr(getattr(member, "__func__", member), "__code__", None) is code}
-        if len(found) == 1:
-            ((method, (cls, fun)),) = found.items()
-            if cls.__name__ in _ARRAYS or is_listed(cls.__name__):
-                name = f"{_ARRAYS.get(cls.__name__, cls.__name__)}.{method}"
+    of = known.get(code.co_varnames[0]) if code.co_argcount else None
+    found = {method: (cls, getattr(member, "__func__", member))
+             for cls in (of if isinstance(of, type) else type(of)).__mro__[::-1]
+             for method, member in list(vars(cls).items())
+             if getattr(getattr(member, "__func__", member), "__code__", None) is code}
+    name = name if name and (not found or is_listed(name)) else None  # of no operator
+    if name is None and len(found) == 1:
+        ((method, (cls, fun)),) = found.items()
+        if method[0] != "_" and (cls.__name__ in _ARRAYS or is_listed(cls.__name__)):
+            name = f"{_ARRAYS.get(cls.__name__, cls.__name__)}.{method}"
     if name is not None:
         parameters = dict(list(signature(fun).parameters.items())["." in name:])
         body: Any = fun

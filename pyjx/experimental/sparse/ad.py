@@ -12,6 +12,7 @@ from typing import Any
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
+from pyjx.engine.functions import source_of
 from pyjx.engine.types import TreeDef
 from pyjx.experimental.sparse.formats import JAXSparse
 from pyjx.guards import guard
@@ -60,6 +61,7 @@ def _on_data(name: str, transform: Callable[..., Any], fun: Callable[..., Any], 
                     if _is_sparse(x) else d for x, d in zip(leaves, data, strict=True)]
             return f(*tree_unflatten(tree, full))
 
+        of_data.__name__ = of_data.__qualname__ = source_of(fun)  # which messages tell of
         result = transform(of_data, has_aux=has_aux, **options)(data)
         first, rest = (result[0], result[1]) if value or has_aux else (result, None)
         derivative = rest if value else first

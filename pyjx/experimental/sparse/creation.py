@@ -20,6 +20,7 @@ from pyjx.experimental.sparse.bcoo.array import BCOO
 from pyjx.experimental.sparse.bcsr import BCSR
 from pyjx.experimental.sparse.formats import JAXSparse
 from pyjx.experimental.sparse.matrices import COO, CSC, CSR
+from pyjx.random.base import check_key
 from pyjx.transforms.vmap import vmap
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
@@ -140,6 +141,7 @@ def random_bcoo(key: KeyLike, shape: Sequence[int], *, dtype: DTypeLike = np.flo
     >>> sparse.random_bcoo(jax.random.key(0), (4, 5))
     BCOO(float32[4, 5], nse=4)
     """
+    check_key("random_bcoo", key)
     shape = tuple(shape)
     n_batch, n_dense = operator.index(n_batch), operator.index(n_dense)
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > len(shape):

@@ -127,7 +127,7 @@ def function(fun: Fun) -> Fun:
 
 def _refused(method: str) -> Callable[..., Any]:  # which subclasses override by what returns
     def refuse(self: JAXSparse, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"{type(self)}.{method}")
+        raise NotImplementedError(f"{type(self)}.{method}: x.todense() has this operation.")
 
     refuse.__name__, refuse.__qualname__ = method, f"JAXSparse.{method}"
     return refuse
@@ -293,7 +293,7 @@ class Batched(Buffered):
         if not 0 <= axis < n_batch:
             raise ValueError(f"Cannot map in_axis={axis} for {name} array with n_batch={n_batch}. "
                              f"in_axes for batched {name} operations must correspond to a batch "
-                             "dimension.")
+                             f"dimension: {name}.fromdense(x, n_batch={axis + 1}) has one.")
         buffers = [cont(x, axis) if x.shape[axis] == shape[axis] else cont(x.squeeze(axis), None)
                    for x in self._bufs]
         return self._of(*buffers, (*shape[:axis], *shape[axis + 1:]), *self._info[1:])

@@ -186,7 +186,8 @@ def _joined(x: bcoo.BCOO, y: bcoo.BCOO) -> Any:
 
 def _subtract(x: Any, y: Any) -> Any:
     if not (is_sparse(x) and is_sparse(y)):
-        raise NotImplementedError("Subtraction between sparse and dense array.")
+        raise NotImplementedError("Subtraction between sparse and dense array. x + -y adds the "
+                                  "negative one.")
     if isinstance(x, BCOO) and isinstance(y, BCOO) and _same_indices(x, y):
         return with_data(x, lax.sub(x.data, y.data))
     return add(x, with_data(y, lax.neg(y.data)))
@@ -308,7 +309,8 @@ def refuse(primitive: Primitive) -> NoReturn:
         raise NotImplementedError(f"sparse rule for {primitive} is not implemented because it "
                                   "would result in dense output. If this is your intent, use "
                                   "sparse.todense() to convert your arguments to dense matrices.")
-    raise NotImplementedError(f"sparse rule for {primitive} is not implemented.")
+    raise NotImplementedError(f"sparse rule for {primitive} is not implemented. The dense array "
+                              "of x, sparse.todense(x), has this operation.")
 
 
 # -- sparsify --------------------------------------------------------------------------------------
