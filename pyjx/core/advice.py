@@ -130,7 +130,7 @@ _CALLS = {
     "gmres": "A(x)", "bicgstab": "A(x)", "platform_dependent": "branch(*args)",
     "linear_transpose": "fun(*primals)", "closure_convert": "fun(*example_args)",
     "_mapped": "fun(*args), with an element of each array", "check_grads": "f(*args)",
-    "jet": "fun(*primals)",
+    "jet": "fun(*primals)", "when": "function(), without arguments",
     "minimize": "fun(x, *args)", "callback": "callback(*args)",
     "custom_linear_solve": "matvec(x) and solve(matvec, b)", "tree_map_with_path": "f(path, leaf)",
     "odeint": "func(y, t, *args)",

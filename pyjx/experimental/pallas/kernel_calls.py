@@ -35,6 +35,7 @@ from pyjx.core.primitive import Holding, Primitive, register, vary
 from pyjx.core.records import Record
 from pyjx.core.source_info import summarize
 from pyjx.core.trace import Tracer, trace_to_jaxpr
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front
 from pyjx.engine.batching import BatchTrace, batch_flat
 from pyjx.engine.discharge import Box, discharged, run
@@ -460,6 +461,9 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
     if isinstance(spec.in_specs, BlockSpec):
         raise ValueError(f"`in_specs` must be a tuple or a list. Found: {spec.in_specs}. Give a "
                          "list: in_specs=[spec].")
+    if _is_memory(spec.scratch_shapes):
+        raise TypeError("`scratch_shapes` must be a tuple or a list. Found: "
+                        f"{spec.scratch_shapes}. Give a list: scratch_shapes=[memory].")
     in_specs = _flat_specs("in_specs", spec.in_specs, "inputs", args[spec.num_scalar_prefetch:])
     out_specs = _flat_specs("out_specs", spec.out_specs, "out_shape",
                             tree_unflatten(results.tree, results.avals))
@@ -488,7 +492,8 @@ def _traced(kernel: Callable[..., None], spec: GridSpec, results: _Results,
     where = source_of(kernel)
     if traced.out_tree != tree_structure(None):
         raise ValueError(f"The kernel function in the pallas_call {where} should return None. It "
-                         f"returns a PyTree: {traced.out_tree}")
+                         f"returns a PyTree: {traced.out_tree}. What it makes it writes into its "
+                         "output references: o_ref[...] = value.")
     # Arrays that are made in it, such as ranges, may be constants.
     captured = [get_aval(c) for c in traced.closed.consts if isinstance(c, Tracer)]
     if captured:
@@ -594,6 +599,9 @@ def scratch_type(x: Any) -> AbstractRef:
     with a shape and a dtype describes."""
     if hasattr(x, "get_ref_aval"):
         return x.get_ref_aval()  # type: ignore[no-any-return]
+    if not hasattr(x, "shape"):
+        raise TypeError("pallas_call: scratch_shapes must be memories with shapes, such as "
+                        f"pltpu.VMEM((8, 128), jnp.float32), got {shortened(x)}.")
     return AbstractRef(ShapedArray(tuple(x.shape), x.dtype), MemorySpace.ANY)
 
 

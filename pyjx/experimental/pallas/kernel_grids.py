@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -202,9 +202,13 @@ class BlockSpec:
     memory_space: Any = field(kw_only=True, default=None)
 
     def __post_init__(self) -> None:
-        if callable(self.block_shape):
-            raise TypeError(f"BlockSpec: block_shape must be a shape, got {self.block_shape}. The "
-                            "order of the arguments is BlockSpec(block_shape, index_map).")
+        if self.block_shape is not None and not isinstance(self.block_shape, Iterable):
+            raise TypeError("BlockSpec: block_shape must be a shape, such as (8, 128), got "
+                            f"{self.block_shape}. The order of the arguments is "
+                            "BlockSpec(block_shape, index_map).")
+        if self.index_map is not None and not callable(self.index_map):
+            raise TypeError("BlockSpec: index_map must be a function of the indices in the grid, "
+                            f"got {self.index_map}.")
 
     def replace(self, **fields: Any) -> BlockSpec:
         """The same with other fields."""
@@ -484,7 +488,8 @@ def _along(name: str, axis: int, of: Callable[[Place], Sequence[Any]]) -> Any:
     if place is None:
         raise ValueError(f"{name}: there is no grid here. Call it in the kernel of a pallas_call.")
     if not -len(place.ids) <= axis < len(place.ids):
-        raise ValueError(f"Axis {axis} is out of bounds for grid {tuple(place.sizes)}")
+        raise ValueError(f"Axis {axis} is out of bounds for grid {tuple(place.sizes)}, which "
+                         "pallas_call was given: grid=(n,) has the axis 0.")
     return of(place)[axis]
 
 
