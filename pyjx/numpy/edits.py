@@ -20,9 +20,9 @@ from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy.operands import (
+    along,
     as_bool,
     canonical_axes,
-    canonical_axis,
     dtype_of,
     numpy_function,
     refuse_in_place,
@@ -41,16 +41,6 @@ from pyjx.runtime.resharding import placed
 
 if TYPE_CHECKING:
     from types import ModuleType
-
-
-# -- edits -----------------------------------------------------------------------------------------
-
-
-def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Any, int]:
-    """The array and the axis that is meant: that of the flat array by default."""
-    if axis is None:
-        return jnp.ravel(arr), 0
-    return arr, canonical_axis(axis, get_aval(arr).ndim)
 
 
 # -- delete and insert -----------------------------------------------------------------------------
@@ -82,7 +72,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
         (arr,) = operands("delete", arr)
     else:
         arr, obj = operands("delete", arr, obj)
-    arr, axis = _along("delete", arr, axis)
+    arr, axis = along(arr, axis)
     size = get_aval(arr).shape[axis]
     if isinstance(obj, slice):
         return _without(arr, np.arange(size)[obj], axis)
@@ -189,7 +179,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         if get_aval(obj).ndim > 1:
             raise ValueError("jnp.insert(): obj must be a slice, a one-dimensional array, or a "
                              f"scalar; got {obj}")
-    arr, axis = _along("insert", arr, axis)
+    arr, axis = along(arr, axis)
     size = get_aval(arr).shape[axis]
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(size))

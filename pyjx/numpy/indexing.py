@@ -26,7 +26,7 @@ from pyjx.core.trace import eager_trace, state
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard_methods
 from pyjx.lax.common import broadcast_shapes
-from pyjx.numpy.operands import canonical_axis, refuse_in_place
+from pyjx.numpy.operands import along, canonical_axis, refuse_in_place
 from pyjx.numpy.patterns import (
     APART,
     ARRAY,
@@ -606,11 +606,8 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
     if get_aval(i).dtype not in dtypes.integer_dtypes:
         raise ValueError("take: indices must have an integer type, got "
                          f"{dtypes.name(get_aval(i).dtype)}; jnp.asarray(indices, int) has one")
-    if axis is None:
-        x = ops.reshape(x, (get_aval(x).size,))
-        axis = 0
+    x, axis = along(x, axis)
     rank = get_aval(x).ndim
-    axis = canonical_axis(axis, rank)
     n = get_aval(x).shape[axis]
     if n == 0 and get_aval(i).size:
         raise IndexError("Cannot do a non-empty jnp.take() from an empty axis: index is out of "

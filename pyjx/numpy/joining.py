@@ -30,7 +30,7 @@ from pyjx.numpy.manipulation import (
     permuted,
     with_new_axes,
 )
-from pyjx.numpy.operands import as_tuple, canonical_axis, numpy_function
+from pyjx.numpy.operands import along, as_tuple, canonical_axis, numpy_function
 from pyjx.numpy.promotion import convert, no_out, operands, promote_dtypes
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import body_of, op_jit
@@ -581,8 +581,7 @@ def resize(a: ArrayLike, new_shape: SupportsIndex | Sequence[SupportsIndex]) -> 
 @op_jit(static_argnames=("count", "axis"))
 def repeated(a: ArrayLike, count: int, axis: int | None) -> Any:
     """Each slice of `a` along `axis`, or by default each element, repeated `count` times."""
-    if axis is None:
-        a, axis = lax.reshape(a, (get_aval(a).size,)), 0
+    a, axis = along(a, axis)
     shape = get_aval(a).shape
     kept = [i if i <= axis else i + 1 for i in range(len(shape))]
     wide = lax.broadcast_in_dim(a, (*shape[:axis + 1], count, *shape[axis + 1:]), kept)

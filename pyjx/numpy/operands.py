@@ -116,6 +116,18 @@ def canonical_axis(axis: Any, ndim: int) -> int:
     return axis + ndim if axis < 0 else axis
 
 
+def along(a: ArrayLike, axis: Any) -> tuple[Any, int]:
+    """The array, and its axis counted from the front; None is that of the flat array.
+
+    Raises:
+      TypeError: it is no integer.
+      AxisError: there is no such axis.
+    """
+    if axis is None:
+        return lax.reshape(a, (get_aval(a).size,)), 0
+    return a, canonical_axis(axis, get_aval(a).ndim)
+
+
 def _refuse(axis: AxisLike, error: TypeError) -> NoReturn:
     if type(error) is not TypeError:  # one that says where the traced value comes from
         raise error

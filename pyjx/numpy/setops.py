@@ -23,7 +23,7 @@ from pyjx.engine.primitives import cast
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import creation, indexing, ufuncs
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.operands import canonical_axis
+from pyjx.numpy.operands import along, canonical_axis
 from pyjx.numpy.promotion import convert, literal, no_out, operands, promote_dtypes
 from pyjx.runtime.operations import body_of, op_jit
 
@@ -154,9 +154,7 @@ def compress(condition: Any, a: ArrayLike, axis: int | None = None, *, size: int
     if get_aval(condition).ndim != 1:
         raise ValueError("jnp.compress: condition must be a 1D array, got shape "
                          f"{get_aval(condition).shape}.")
-    if axis is None:
-        a, axis = lax.reshape(a, (get_aval(a).size,)), 0
-    axis = canonical_axis(axis, get_aval(a).ndim)
+    a, axis = along(a, axis)
     n = min(get_aval(condition).shape[0], get_aval(a).shape[axis])
     if size is not None and not 0 <= size <= n:
         raise ValueError("jnp.compress: size must be positive and not greater than the size of the "

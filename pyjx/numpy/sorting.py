@@ -15,7 +15,7 @@ from pyjx.core.avals import get_aval
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.manipulation import moved
-from pyjx.numpy.operands import canonical_axes, canonical_axis, numpy_function
+from pyjx.numpy.operands import along, canonical_axes, canonical_axis, numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
     convert,
@@ -52,14 +52,6 @@ def _check_kind(name: str, kind: object, order: object, stable: object) -> None:
         raise TypeError(f"{name}: stable must be a bool, got {stable!r}.")
 
 
-def _along_axis(name: str, a: ArrayLike, axis: AxisLike) -> tuple[Any, int]:
-    """The array to sort and its axis; None flattens."""
-    a = numbers(name, a)
-    if axis is None:
-        return lax.reshape(a, (get_aval(a).size,)), 0
-    return a, canonical_axis(axis, get_aval(a).ndim)
-
-
 @numpy_function(static_argnames=("axis", "kind", "order", "stable", "descending"))
 def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None,
          stable: bool = True, descending: bool = False) -> Array:
@@ -87,7 +79,7 @@ def sort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None 
     [20, 30, 10]
     """
     _check_kind("sort", kind, order, stable)
-    a, axis = _along_axis("sort", a, axis)
+    a, axis = along(numbers("sort", a), axis)
     out = lax.sort(a, dimension=axis, is_stable=stable)
     return lax.rev(out, (axis,)) if descending else out
 
@@ -116,7 +108,7 @@ def argsort(a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: No
     [1, 2, 0]
     """
     _check_kind("argsort", kind, order, stable)
-    a, axis = _along_axis("argsort", a, axis)
+    a, axis = along(numbers("argsort", a), axis)
     if dtype is None:
         dtype = dtypes.default_int_dtype()
     else:
