@@ -21,7 +21,14 @@ def _reduced(error: Any) -> tuple[Any, ...]:
     return type(error), error.args, own
 
 
-class JAXTypeError(TypeError):
+class _Explained(Exception):
+    """Base of errors that say where they are explained."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_explained(self, message))
+
+
+class JAXTypeError(_Explained, TypeError):
     """A TypeError that comes from tracing.
 
     The classes below it say what to do; `except jax.errors.JAXTypeError` handles them all, as a
@@ -31,11 +38,8 @@ class JAXTypeError(TypeError):
     said: Said | None = None  # what the message is made of
     __reduce__ = _reduced
 
-    def __init__(self, message: str) -> None:
-        super().__init__(_explained(self, message))
 
-
-class JAXIndexError(IndexError):
+class JAXIndexError(_Explained, IndexError):
     """An IndexError that comes from tracing: `NonConcreteBooleanIndexError`.
 
     An index out of bounds is none: reads give the nearest element, writes are dropped.
@@ -43,9 +47,6 @@ class JAXIndexError(IndexError):
     """
 
     __reduce__ = _reduced
-
-    def __init__(self, message: str) -> None:
-        super().__init__(_explained(self, message))
 
 
 class ConcretizationTypeError(JAXTypeError):
@@ -218,7 +219,7 @@ class InconclusiveDimensionOperation(Exception):
         self.question = question  # a difference, and whether it was to be zero, or at least zero
 
 
-class JaxprTypeError(TypeError):
+class JaxprTypeError(_Explained, TypeError):
     """A jaxpr breaks a rule of the IR: a bug of whoever built it.
 
     Ways out: the message shows the equation that is wrong; under `jax.enable_checks(True)` each
@@ -226,11 +227,8 @@ class JaxprTypeError(TypeError):
     yours builds jaxprs it is a fault of pyjx.
     """
 
-    def __init__(self, message: str) -> None:
-        super().__init__(_explained(self, message))
 
-
-class ShardingTypeError(Exception):
+class ShardingTypeError(_Explained):
     """Shardings of operands do not go together, or do not say how the result lies.
 
     Along axes of a mesh that are Explicit a type says how a value lies, and an operation asks for
@@ -242,9 +240,6 @@ class ShardingTypeError(Exception):
     whose axes are Auto (`axis_types` of `jax.make_mesh`). `jax.typeof(x)` shows how a value lies.
     Where no mesh is set a sharding names one: `NamedSharding(mesh, P(...))`, not `P(...)`.
     """
-
-    def __init__(self, message: str) -> None:
-        super().__init__(_explained(self, message))
 
 
 JaxRuntimeError.__module__ = __name__
