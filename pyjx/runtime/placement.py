@@ -119,19 +119,16 @@ class Placement:
                 f"shardings and out_shardings {[d.id for d in self.devices]}: give {count}.")
         if self.mesh is None:
             return on_device(devices[0])
-        if not self.devices:
-            return placed_on(devices, _with_these(self.mesh, devices), *[
-                tuple([s and s.update(mesh=_with_these(s.mesh, devices)) for s in shardings])
-                for shardings in (self.in_shardings, self.out_shardings)],
-                self.in_layouts, self.out_layouts, self.kinds)
-        moved = dict(zip(self.devices, devices, strict=True))
+        moved = dict(zip(self.devices, devices, strict=bool(self.devices)))
 
         def there(mesh: Mesh) -> Mesh:
+            if not moved:
+                return _with_these(mesh, devices)
             places = np.array([moved[d] for d in mesh.devices.flat], dtype=object)
             return mesh.update(devices=places.reshape(mesh.axis_sizes))
 
         # Jaxlib 0.7 tells of no memories of GPUs that are only described.
-        told = {} if devices[0].addressable_memories() else {"memory_kind": None}
+        told = {} if not moved or devices[0].addressable_memories() else {"memory_kind": None}
         return placed_on(devices, there(self.mesh), *[
             tuple([s and s.update(mesh=there(s.mesh), **told) for s in shardings])
             for shardings in (self.in_shardings, self.out_shardings)],
