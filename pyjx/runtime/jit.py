@@ -574,12 +574,7 @@ def pjit_callable(spec: JitSpec, miss: Callable[..., Any], fun: Callable[..., An
     options = spec.options
     fn = dispatch.compiled_callable(spec.name, miss, spec.key, fun, options.static_argnums,
                                     options.static_argnames)
-    for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
-        value = getattr(fun, attribute, None)
-        if value is not None or attribute == "__doc__":  # that of the class is none of `fun`
-            setattr(fn, attribute, value)
-        elif attribute in ("__name__", "__qualname__"):
-            setattr(fn, attribute, spec.name)
+    signature.take_names(fn, fun, spec.name)
     for attribute, value in signature.own_attributes(fun).items():
         if not hasattr(type(fn), attribute):
             setattr(fn, attribute, value)

@@ -153,18 +153,27 @@ def _refuse_names(names: Sequence[str], kind: str, reason: str) -> None:
                          f"{reason}")
 
 
+def take_names(wrapper: Any, fun: Callable[..., Any], name: str) -> None:
+    """Give what stands for a function its names, documentation and annotations; `name` if it has
+    none."""
+    for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+        value = getattr(fun, attribute, None)
+        if value is not None or attribute == "__doc__":  # that of the class is none of `fun`
+            setattr(wrapper, attribute, value)
+        elif attribute in ("__name__", "__qualname__"):
+            setattr(wrapper, attribute, name)
+
+
 def check_disjoint(static: tuple[tuple[int, ...], tuple[str, ...]],
                    donated: tuple[tuple[int, ...], tuple[str, ...]]) -> None:
     """An argument cannot be both static and donated."""
-    both = set(static[1]) & set(donated[1])
-    if both:
-        raise ValueError("static_argnames and donate_argnames cannot intersect. Argument names "
-                         f"{{{', '.join(map(repr, sorted(both)))}}} appear in both static_argnames "
-                         "and donate_argnames")
-    positions = set(static[0]) & set(donated[0])
-    if positions:
-        raise ValueError("static_argnums and donate_argnums cannot intersect. Argument positions "
-                         f"{positions} appear in both static_argnums and donate_argnums")
+    for i, what, called in ((1, "argnames", "names"), (0, "argnums", "positions")):
+        both: set[Any] = {*static[i]} & {*donated[i]}
+        if both:
+            raise ValueError(
+                f"static_{what} and donate_{what} cannot intersect. Argument {called} "
+                f"{{{', '.join(map(repr, sorted(both)))}}} appear in both static_{what} and "
+                f"donate_{what}")
 
 
 def _integers(x: Any, kind: str) -> tuple[int, ...]:

@@ -38,11 +38,10 @@ from pyjx.engine.functions import (
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import TreeDef
 from pyjx.guards import guard
+from pyjx.runtime import signature
 from pyjx.transforms.arguments import check_callable
 
 # -- functions with custom rules -------------------------------------------------------------------
-
-_COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__")
 
 R = TypeVar("R")
 Cotangents: TypeAlias = tuple[Any, ...] | list[Any]
@@ -65,12 +64,7 @@ class PositionalFunction(Generic[R]):
         # What `jit` traces it to holds it, by its rules: together they go.
         self.jit_traces: dict[Any, Any] = {}
         self.__wrapped__ = fun
-        for attribute in _COPIED:
-            value = getattr(fun, attribute, None)
-            if value is not None or attribute == "__doc__":  # that of the class is none of `fun`
-                setattr(self, attribute, value)
-        if not hasattr(self, "__name__"):
-            self.__name__ = name_of(fun)
+        signature.take_names(self, fun, name_of(fun))
         self._signature: Any = None
         code = getattr(fun, "__code__", None)
         # The number of positional arguments, where reading them needs no more than to count.
