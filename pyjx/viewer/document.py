@@ -25,7 +25,18 @@ from pyjx.viewer.jaxprs import Pass, changes, jaxpr_listing, jaxpr_of, passes
 from pyjx.viewer.links import count_kernels, links, name_products, name_transfers
 from pyjx.viewer.listing import UNKNOWN, Listing, Places
 from pyjx.viewer.memory import MemoryCurve, memory, thinned
-from pyjx.viewer.ranking import BALANCES, Costs, Scopes, carried, costs, divided, lines_of, tables
+from pyjx.viewer.ranking import (
+    BALANCES,
+    Costs,
+    Origins,
+    Scopes,
+    carried,
+    costs,
+    divided,
+    lines_of,
+    origins,
+    tables,
+)
 
 if TYPE_CHECKING:
     from pyjx.runtime.budgets import MemoryProfile
@@ -117,14 +128,11 @@ def program(*, jaxpr: ClosedJaxpr | Traced | None = None, stablehlo: str | None 
         name_transfers(listings[-1], listings[-2])
     strings = _Strings({"": 0})
     linked = links(listings, places)
-    scopes = Scopes(listings[0], places,
-                    frozenset(listings[0].scopes) if jaxpr is not None else None)
-    spent = _spent(listings, linked, places, balance, measured if hlo is not None else None)
+    scopes = Scopes(listings[0], places, listings[0].scopes if jaxpr is not None else None)
+    spent, found = _spent(listings, linked, places, balance, measured if hlo is not None else None)
     nodes = [scopes.of(listing, of_form.runs)
              for listing, of_form in zip(listings, spent, strict=True)]
-    rankings = tables(listings[-1], spent[-1], places, scopes, constants[-1])
-    # Repeated layers are one function to XLA, with the names of one of them.
-    rankings["time"]["parts"] = scopes.sums(listings[0], spent[0].runs, spent[0].own, False)
+    rankings = tables(listings, spent, found, places, scopes, constants[-1])
     return {
         "forms": [_form(*of_form, strings) for of_form in zip(
             listings, linked, constants, nodes, spent, strict=True)],
@@ -144,27 +152,35 @@ def program(*, jaxpr: ClosedJaxpr | Traced | None = None, stablehlo: str | None 
 
 
 def _spent(listings: Sequence[Listing], linked: Sequence[tuple[list[int], list[int]]],
-           places: Places, balance: float, measured: Mapping[str, float] | None) -> list[Costs]:
-    """The costs of each form: those of the last one, which is closest to what runs, where its
-    relatives are in the others."""
-    last = costs(listings[-1], balance, measured)
-    if measured is None and listings[-1].title != "Optimised HLO":
-        return [costs(listing, balance) for listing in listings]
+           places: Places, balance: float, measured: Mapping[str, float] | None
+           ) -> tuple[list[Costs], Origins]:
+    """The costs of each form: those of the last one, if it is what runs, where its relatives are in
+    the others. And the origins of its rows in the first one."""
+    last, *before = [costs(listings[-1], balance, measured),
+                     *[costs(listing, balance) for listing in listings[:-1]]]
+    runs = measured is not None or listings[-1].title == "Optimised HLO"
     known = {group for group in linked[-1][0] if group != UNKNOWN}
 
     def keys(listing: Listing, links: tuple[list[int], list[int]]) -> list[Sequence[Hashable]]:
-        """Its group; of what has no relative by that its site, else its line; any of the line."""
+        """Its group; of what has no relative by that its site, else its position or its line; any
+        of the line, as is what XLA has made without a name."""
         group, site = ([None if n == UNKNOWN else n for n in column] for column in links)
-        lines: Sequence[Hashable] = lines_of(listing, places)
+        at, lines = [*map(places.position, listing.place)], lines_of(listing, places)
         if listing is listings[-1]:
-            return [group, site, lines, lines]
+            return [group, site, at, places.own_lines(listing), lines]
         stray = [g not in known for g in group]
+        columns: Sequence[Sequence[Hashable]] = (site, at, lines)
         return [group, *[[key if s else None for s, key in zip(stray, column, strict=True)]
-                         for column in (site, lines)], lines]
+                         for column in columns], lines]
 
     others, own = keys(listings[-1], linked[-1]), divided(listings[-1], last.own)
-    return [*[carried(listing, costs(listing, balance), keys(listing, links), others, own)
-              for listing, links in zip(listings[:-1], linked, strict=False)], last]
+    found = [origins(listing, estimated, keys(listing, links), others)
+             for listing, estimated, links in zip(listings, before, linked, strict=False)]
+    itself = [[(row, 1.0)] for row in range(len(listings[-1]))]
+    if runs:
+        before = [carried(listing, estimated, rows, own)
+                  for listing, estimated, rows in zip(listings, before, found, strict=False)]
+    return [*before, last], [*found, itself][0]
 
 
 class _Strings(dict[str, int]):

@@ -465,9 +465,10 @@ def _instruction(line: str, start: re.Match[str], frames: dict[int, int], places
         fields = {key: quoted or number for key, quoted, number in _FIELD.findall(metadata[1])}
         line = line[:close] + rest[:metadata.start()] + rest[metadata.end():]
     kind = plain(opcode[1])
+    own = fields.get("op_name", "").partition(";jit(")[0]  # of two it makes one, with both names
     return Instruction(start[2], _COMMENT.sub("", line[start.end():end]), opcode[1], kind,
                        target_of(kind, rest), operands, called, _COMMENT.sub("", line.strip()),
-                       fields.get("op_name", ""), _place(fields, frames, places))
+                       own, _place(fields, frames, places))
 
 
 def _type_end(line: str, start: int) -> int:

@@ -4,7 +4,7 @@ of the program and by operation."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -108,28 +108,58 @@ def _taken(listing: Listing, ends: Sequence[int], runs: Sequence[float], own: Se
                  [o / whole for o in own], list(runs), whole)
 
 
-def carried(listing: Listing, spent: Costs, keys: Sequence[Sequence[Hashable]],
-            others: Sequence[Sequence[Hashable]], own: Sequence[float]) -> Costs:
-    """The costs of a form as another one has them, which is closer to what runs: what a row of
-    that one takes by itself (`own`) is of the rows that have the same key here.
+Origins = Sequence[Sequence[tuple[int, float]]]
+
+
+def origins(listing: Listing, spent: Costs, keys: Sequence[Sequence[Hashable]],
+            others: Sequence[Sequence[Hashable]]) -> Origins:
+    """For each row of another form, which is closer to what runs, the rows of this one that have
+    the same key, and the part that each has of it: as much as it would take of their time.
 
     `keys` are several for each row of this form, the closest first, and `others` those of the other
-    form. None is no key. What runs bodies, such as a loop, has itself what is of none of these.
+    form. None is no key.
     """
-    mine = [0.0] * len(listing)
-    rows: list[dict[Hashable, list[int]]] = []
+    columns = list[dict[Hashable, Sequence[tuple[int, float]]]]()
     for column in keys:
-        rows.append({})
+        rows = dict[Hashable, list[int]]()
         for row, key in enumerate(column):
-            if key is not None and (spent.own[row] or listing.runs_bodies(row)):
-                rows[-1].setdefault(key, []).append(row)
-    for row, amount in enumerate(own):
-        found = next((of[column[row]] for of, column in zip(rows, others, strict=True)
-                      if column[row] in of), ()) if amount else ()
-        whole = sum([spent.own[r] for r in found])
-        for r in found:
-            mine[r] += amount * (spent.own[r] / whole if whole else 1 / len(found))
-    return _taken(listing, listing.ends(), spent.runs, mine, 1.0)
+            if key is not None and listing.kind[row] == OPERATION:
+                rows.setdefault(key, []).append(row)
+        columns.append({key: _parts(found, spent.own) for key, found in rows.items()})
+    return [next((of[key] for of, key in zip(columns, found, strict=True) if key in of), ())
+            for found in zip(*others, strict=True)]
+
+
+def _parts(rows: Sequence[int], own: Sequence[float]) -> Sequence[tuple[int, float]]:
+    """Rows with the part that each has of their sum; none of those that have nothing, unless all
+    have."""
+    whole = sum([own[r] for r in rows])
+    return [(r, own[r] / whole if whole else 1 / len(rows)) for r in rows if own[r] or not whole]
+
+
+def carried(listing: Listing, estimated: Costs, found: Origins, own: Sequence[float]) -> Costs:
+    """The costs of a form as another one has them: what each row of that one takes is of its
+    origins."""
+    return _taken(listing, listing.ends(), estimated.runs, _sums(listing, found, own), 1.0)
+
+
+def _sums(listing: Listing, found: Origins, amounts: Sequence[float]) -> list[float]:
+    mine = [0.0] * len(listing)
+    for rows, amount in zip(found, amounts, strict=True):
+        for row, part in rows if amount else ():
+            mine[row] += amount * part
+    return mine
+
+
+def _largest(listing: Listing, found: Origins, sizes: Sequence[float]) -> list[float]:
+    """The largest array that became of each row. Of several origins those made it that are large
+    enough, if any is."""
+    mine = [0.0] * len(listing)
+    for rows, size in zip(found, sizes, strict=True):
+        able = [row for row, _ in rows if listing.size[row] >= size] if size else []
+        for row in able or [row for row, _ in rows]:
+            mine[row] = max(mine[row], size)
+    return mine
 
 
 def _add_up(listing: Listing, ends: Sequence[int], each: list[float],
@@ -213,13 +243,16 @@ def crosses(operation: str) -> bool:
 
 def _picks_of_moves(listing: Listing) -> dict[int, tuple[int, float]]:
     """For each row that picks an array of what moves several of them between devices, the row that
-    moves them, and its part. XLA moves together what is of many lines, which the picks know."""
+    moves them, and its part. XLA moves together what is of many lines, which the picks know; those
+    that know none are of the line that moves them."""
     found = {}
     for row, number in listing.picks.items():
         for given in listing.operands[row]:  # none of what the text does not hold
             done = listing.operation[given].endswith("-done")
             source = next(iter(listing.operands[given]), given) if done else given
             sizes = listing.elements.get(given, ())
+            if UNKNOWN == listing.place[row] != listing.place[source]:
+                continue
             if number < len(sizes) and sizes[number] and crosses(listing.operation[source]):
                 found[row] = source, sizes[number] / sum(sizes)
     return found
@@ -279,7 +312,7 @@ class Scopes:
       parents, labels: of each node; the parent of one at the top is `UNKNOWN`.
     """
 
-    def __init__(self, listing: Listing, places: Places, names: frozenset[str] | None) -> None:
+    def __init__(self, listing: Listing, places: Places, names: Collection[str] | None) -> None:
         self.parents: list[int] = []
         self.labels: list[str] = []
         self._places = places
@@ -357,20 +390,24 @@ class Scopes:
         return [f for f in found if f and (f not in _PLUMBING if self._names is None
                                            else f in self._names)]
 
-    def sums(self, listing: Listing, runs: Sequence[float], amounts: Sequence[float], largest: bool
-             ) -> list[float]:
-        """For each node the sum, or the largest, of the amounts of rows in it."""
-        parts = [(self._node(name, place, path), amount if largest else amount * part)
-                 for name, place, amount, around in zip(
+    def ranked(self, listing: Listing, runs: Sequence[float], amounts: Sequence[float],
+               largest: bool) -> list[tuple[int, float, int]]:
+        """For each node the sum, or the largest, of the amounts of rows in it, and the row of the
+        largest; the dearest node first."""
+        found = [(node, amount if largest else amount * part, row)
+                 for row, (name, place, amount, around) in enumerate(zip(
                      listing.name, listing.place, amounts, self._callers(listing, runs),
-                     strict=True) if amount
-                 for path, part in around.items()]
-        found = [0.0] * len(self.labels)
-        for node, amount in parts:
-            while node != UNKNOWN:
-                found[node] = max(found[node], amount) if largest else found[node] + amount
-                node = self.parents[node]
-        return found
+                     strict=True)) if amount
+                 for path, part in around.items()
+                 for node in self._with_parents(self._node(name, place, path))]
+        nodes, parts = [node for node, *_ in found], [part for _, part, _ in found]
+        return [(node, amount, found[best][2])
+                for node, amount, _, best in ranked(nodes, parts, largest)]
+
+    def _with_parents(self, node: int) -> Iterator[int]:
+        while node != UNKNOWN:
+            yield node
+            node = self.parents[node]
 
 
 def ranked(keys: Sequence[Hashable], amounts: Sequence[float], largest: bool
@@ -417,26 +454,38 @@ def lines_of(listing: Listing, places: Places) -> list[tuple[str, int] | None]:
     return lines
 
 
-def tables(listing: Listing, spent: Costs, places: Places, scopes: Scopes,
-           constants: frozenset[str]) -> dict[str, dict[str, Any]]:
+def tables(listings: Sequence[Listing], spent: Sequence[Costs], found: Origins, places: Places,
+           scopes: Scopes, constants: frozenset[str]) -> dict[str, dict[str, Any]]:
     """The rankings of a program: for time (shares), the largest arrays (bytes) and what crosses
-    between devices (bytes in all runs) those of lines, of nodes of `scopes` and of operations."""
+    between devices (bytes in all runs) those of lines, of nodes of `scopes` and of operations.
+
+    What the last form spends is of the scopes of its origins in the first one: repeated layers are
+    one function to XLA, with the names of one of them. What has no scope has a part of its own,
+    `UNKNOWN`, with its row in the last form.
+    """
+    first, listing, runs = listings[0], listings[-1], spent[-1].runs
     lines = [line or NO_LINE for line in lines_of(listing, places)]
     operations = [None if kind != OPERATION else name.removeprefix("stablehlo.")
                   for kind, name in zip(listing.kind, listing.operation, strict=True)]
-    crossing = [max(listing.size[row], listing.traffic[row] - listing.size[row]) * spent.runs[row]
+    crossing = [max(listing.size[row], listing.traffic[row] - listing.size[row]) * runs[row]
                 if crosses(name) and row not in listing.views else 0.0
                 for row, name in enumerate(listing.operation)]
     for row, moved in listing.to_host.items():
-        crossing[row] = moved * spent.runs[row]
-    moves, found = _picks_of_moves(listing), {}
-    for name, amounts, largest in (("time", spent.own, False),
-                                   ("array", arrays(listing, spent.runs, constants), True),
+        crossing[row] = moved * runs[row]
+    nodes = scopes.of(first, spent[0].runs)
+    strays = [all([nodes[r] == UNKNOWN for r, _ in rows]) for rows in found]
+    moves, result = _picks_of_moves(listing), {}
+    for name, amounts, largest in (("time", spent[-1].own, False),
+                                   ("array", arrays(listing, runs, constants), True),
                                    ("crossing", crossing, False)):
         parts = amounts if largest else divided(listing, amounts)
-        found[name] = {
+        of_first = spent[0].own if name == "time" else (_largest if largest else _sums)(
+            first, found, parts)
+        result[name] = {
             "lines": [(*rest, moves.get(row, (row,))[0])
                       for *rest, row in ranked(lines, parts, largest)],
-            "parts": scopes.sums(listing, spent.runs, parts, largest),
+            "parts": [*scopes.ranked(first, spent[0].runs, of_first, largest),
+                      *[(node, amount, row) for node, amount, _, row in ranked(
+                          [UNKNOWN if stray else None for stray in strays], parts, largest)]],
             "operations": ranked(operations, amounts, largest)}
-    return found
+    return result

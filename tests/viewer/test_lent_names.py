@@ -51,8 +51,8 @@ def read_by_others(a, v):
     return lax.scan(step, v, None, length=20)
 
 
-def document(fun, **options):
-    traced = jax.jit(fun).trace(MATRIX, VECTOR)
+def document(fun, *args, **options):
+    traced = jax.jit(fun).trace(*(args or (MATRIX, VECTOR)))
     lowered = traced.lower()
     with configuration.cache(False):
         hlo = lowered.compile().as_text()
@@ -68,7 +68,8 @@ def test_a_product_in_a_loop_is_of_its_own_line(fun, line):
     best = found["costs"]["time"]["lines"][0]
     assert best[1] == fun.__code__.co_firstlineno + line and best[2] > 0.9
     labels = [found["strings"][n] for n in found["scopes"]["label"]]
-    assert found["costs"]["time"]["parts"][labels.index(f"{fun.__name__}.<locals>.step")] > 0.9
+    parts = {labels[node]: amount for node, amount, _ in found["costs"]["time"]["parts"]}
+    assert parts[f"{fun.__name__}.<locals>.step"] > 0.9
     for form in found["forms"][:2]:
         product = max(range(len(form["share"])), key=lambda row: form["flops"][row] * (
             "dot_general" in form["text"].split("\n")[row].partition("loc(")[0]))

@@ -56,13 +56,14 @@ def lines(document, by="time"):
 
 
 def parts(document, by="time"):
-    """Amounts of the nodes by their paths."""
+    """Amounts of the nodes by their paths; what is of none by ""."""
     labels = [document["strings"][n] for n in document["scopes"]["label"]]
     parents = document["scopes"]["parent"]
     paths = []
     for label, parent in zip(labels, parents, strict=True):
         paths.append(label if parent < 0 else f"{paths[parent]}/{label}")
-    return dict(zip(paths, document["costs"][by]["parts"], strict=True))
+    return {paths[node] if node >= 0 else "": amount
+            for node, amount, _ in document["costs"][by]["parts"]}
 
 
 def test_the_dearest_line_comes_first():

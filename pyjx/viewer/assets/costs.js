@@ -67,7 +67,12 @@ class CostTables {
     const items = rows.slice(0, SHOWN_COSTS).map(([html, amount, , row]) =>
       `<li>${this.entry(html, amount, amount / most, row)}</li>`);
     return `<section><h3>${title}</h3>${items.length ? `<ol>${items.join("")}</ol>`
-      : `<p class="hint">${this.by === "crossing" ? "Nothing crosses." : "None."}</p>`}</section>`;
+      : this.none()}</section>`;
+  }
+
+  none() {
+    const what = this.form.unsized ? "Not known." : this.by === "crossing" ? "Nothing crosses." : "None.";
+    return `<p class="hint">${what}</p>`;
   }
 
   entry(html, amount, share, row, depth = 0, form = this.form) {
@@ -80,56 +85,36 @@ class CostTables {
 
   /** Functions, or named scopes, each with those inside it; the dearest first. */
   parts() {
-    const { scopes, strings } = this.program;
-    const amounts = this.program.costs[this.by].parts;
-    const inside = new Map();
-    scopes.parent.forEach((parent, node) => {
-      if (amounts[node] > 0) inside.set(parent, [...(inside.get(parent) ?? []), node]);
-    });
-    const most = Math.max(...amounts, 0);
+    const { scopes, strings, forms, costs } = this.program;
+    const inside = new Map(), rest = [];
+    for (const part of costs[this.by].parts) {  // of [node, amount, row]
+      const parent = part[0] < 0 ? null : scopes.parent[part[0]];
+      if (parent === null) rest.push(part);
+      else inside.set(parent, [...(inside.get(parent) ?? []), part]);
+    }
+    const most = Math.max(...costs[this.by].parts.map(([, amount]) => amount));
     const items = [];
     const add = (parent, depth) => {
-      const nodes = (inside.get(parent) ?? []).sort((a, b) => amounts[b] - amounts[a]);
-      for (const node of nodes) {
-        if (amounts[node] < LEAST_PART * most || items.length >= 3 * SHOWN_COSTS) continue;
+      for (const [node, amount, row] of inside.get(parent) ?? []) {
+        if (amount < LEAST_PART * most || items.length >= 3 * SHOWN_COSTS) continue;
         items.push(`<li>${this.entry(
-          `<code>${escapeHtml(shortName(strings[scopes.label[node]]))}</code>`, amounts[node],
-          amounts[node] / most, this.rowIn(node), depth, this.partsForm())}</li>`);
+          `<code>${escapeHtml(shortName(strings[scopes.label[node]]))}</code>`, amount,
+          amount / most, row, depth, forms[0])}</li>`);
         add(node, depth + 1);
       }
     };
     let top = -1;  // what does nothing but call one other function says nothing
     for (let only = inside.get(top); only?.length === 1; only = inside.get(top)) {
-      const below = inside.get(only[0]) ?? [];
-      if (below.length !== 1 || amounts[below[0]] < 0.995 * amounts[only[0]]) break;
-      [top] = only;
+      const [[node, whole]] = only, below = inside.get(node) ?? [];
+      if (this.by === "array" || below.length !== 1 || below[0][1] < 0.995 * whole) break;
+      top = node;
     }
     add(top, 0);
-    const whole = (inside.get(-1) ?? []).reduce((sum, node) => sum + amounts[node], 0);
-    const rest = this.by === "time" ? this.form.share[0] - whole : 0;
-    if (rest >= 0.001) {
-      const ofNone = this.program.costs.time.lines.find((line) => !line[1]);
-      const row = ofNone ? ofNone[ofNone.length - 1] : 0;
-      items.push(`<li>${this.entry("<small>of no function</small>", rest, rest / most, row)}</li>`);
+    for (const [, amount, row] of rest.filter((part) => part[1] >= 0.001 * most)) {
+      items.push(`<li>${this.entry("<small>of no function</small>", amount, amount / most, row)}</li>`);
     }
     return `<section><h3>Functions and scopes</h3>${items.length ? `<ol>${items.join("")}</ol>`
-      : '<p class="hint">None.</p>'}</section>`;
-  }
-
-  /** The form in which parts are told apart best. */
-  partsForm() {
-    return this.by === "time" ? this.program.forms[0] : this.form;
-  }
-
-  /** The row of a part that takes the most. */
-  rowIn(node) {
-    this.dearest ||= new Map();
-    if (!this.dearest.has(this.by)) {
-      const form = this.partsForm();
-      const column = this.by === "time" ? form.share : form.size;
-      this.dearest.set(this.by, this.program.dearestRows(form, column));
-    }
-    return this.dearest.get(this.by)[node];
+      : this.none()}</section>`;
   }
 }
 

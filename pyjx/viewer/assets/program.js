@@ -263,18 +263,6 @@ class Program {
     return frames.find((f) => !INSTALLED.test(f.file)) ?? frames[0];
   }
 
-  /** For each node of the scopes the row in it, or in one below it, with the most of a column. */
-  dearestRows(form, column) {
-    const best = new Int32Array(this.scopes.parent.length).fill(-1);
-    for (let row = 0; row < form.length; row++) {
-      if (form.kind[row] !== OPERATION) continue;
-      for (let n = form.scope[row]; n >= 0; n = this.scopes.parent[n]) {
-        if (best[n] < 0 || column[row] > column[best[n]]) best[n] = row;
-      }
-    }
-    return best;
-  }
-
   /** What a query names besides rows: at most so many functions, lines, and values. */
   hits(query, most) {
     const wanted = query.toLowerCase();
