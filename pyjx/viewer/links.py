@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Hashable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeVar
 
 from pyjx.runtime.touched import plain
@@ -80,24 +80,34 @@ def _transfers(listing: Listing) -> dict[tuple[bool, float], list[int]]:
 
 
 def name_products(listing: Listing, before: Listing, places: Places) -> None:
-    """Give products to which XLA gave no name, such as that of a matrix and a vector which it makes
-    one of two matrices, that of those before which have no relative and are as much arithmetic."""
-    keys = _keys(listing, places)
+    """Give products to which XLA gave no name, or that of what it has folded into them, the names
+    of those before which have no relative and are as much arithmetic: such as that of a matrix and
+    a vector which it makes one of two matrices, or one whose result is transposed."""
+    keys, earlier = _keys(listing, places), _keys(before, places)
     known = {key for key, traffic in zip(keys, listing.traffic, strict=True) if traffic}
-    there = Counter([(key, _product(listing, row)) for row, key in enumerate(keys)])
-    lost: dict[tuple[str, float], list[tuple[bool, int]]] = {}
-    for row, key in enumerate(_keys(before, places)):
+    paths, earlier_paths = ([tuple(name_parts(name)) for name in form.name]
+                            for form in (listing, before))
+    there = Counter([(key, path, _product(listing, row))
+                     for row, (key, path) in enumerate(zip(keys, paths, strict=True))])
+    lost: dict[tuple[str, float] | None, list[int]] = {}
+    for row, (key, path) in enumerate(zip(earlier, earlier_paths, strict=True)):
         kind = _product(before, row)
         if kind and key is not None:
-            there[key, kind] -= 1
-            if there[key, kind] < 0:
-                lost.setdefault(kind, []).append((key in known, row))
-    for rows in lost.values():
-        rows.sort(reverse=True)  # those first of which nothing else has the name, in their order
+            there[key, path, kind] -= 1
+            if there[key, path, kind] < 0:
+                lost.setdefault(kind, []).append(row)
+
+    def distance(row: int, of: int) -> tuple[bool, bool, bool, int]:
+        """Of another site, with a name that others have, in other scopes; the last to be taken."""
+        key, other = keys[row], earlier[of] or ()
+        return (key is not None and key[1:] != other[1:], other in known,
+                paths[row][:-1] != earlier_paths[of][:-1], of)
+
     for row, name in enumerate(listing.name):
-        kind = _product(listing, row)
-        if kind in lost and lost[kind] and not name:
-            of = lost[kind].pop()[1]
+        found = lost.get(_product(listing, row))
+        if found and not (name and _kind_of_product(signature(name)[0])):
+            of = min(found, key=partial(distance, row))
+            found.remove(of)
             listing.name[row], listing.place[row] = before.name[of], before.place[of]
 
 
@@ -123,8 +133,12 @@ def count_kernels(listing: Listing, jaxpr: Listing, places: Places) -> None:
 
 def _product(listing: Listing, row: int) -> tuple[str, float] | None:
     """The kind of a product, and how much arithmetic it is; None for other operations."""
-    kind = _PRODUCTS.get(plain(listing.operation[row]).partition("_")[0])  # as in all forms
+    kind = _kind_of_product(listing.operation[row])
     return (kind, listing.flops[row]) if kind and listing.flops[row] else None
+
+
+def _kind_of_product(operation: str) -> str | None:
+    return _PRODUCTS.get(plain(operation).partition("_")[0])  # as in all forms
 
 
 def _by_callers(keys: Sequence[Sequence[Hashable]], places: Sequence[Sequence[int]]
