@@ -8,6 +8,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from pyjx.core.primitive import all_primitives
 from pyjx.core.records import Record
 from pyjx.runtime.touched import plain
 from pyjx.viewer.hlo import instruction_names
@@ -35,7 +36,7 @@ _CROSSING = frozenset((
     "all_gather", "all_gather_invariant", "all_reduce", "all_to_all", "collective_broadcast",
     "collective_permute", "infeed", "outfeed", "pbroadcast", "pmax", "pmin", "ppermute", "psum",
     "psum_invariant", "ragged_all_to_all", "recv", "reduce_scatter", "send"))
-_ENCLOSED = re.compile(r"^(?:[\w.\-]+\()*")
+_ENCLOSED = re.compile(r"^[\w.\-]+\((.*)\)$")
 # Scopes of loops and of the library, in programs of which the user's are not known.
 _PLUMBING = frozenset(("body", "checkpoint", "closed_call", "cond", "rematted_computation", "scan",
                        "shard_map", "while"))
@@ -316,7 +317,10 @@ class Scopes:
         self.parents: list[int] = []
         self.labels: list[str] = []
         self._places = places
-        self._names = names  # of scopes; None if they are not known
+        # of scopes; None if they are not known, but what is none
+        self._names = None if names is None else {f for name in names for f in split(name, "/")}
+        self._others = _PLUMBING.union([name for name, p in all_primitives().items()
+                                        if p.decomposition is not None])
         self._children: dict[tuple[int, str], int] = {}
         self._known: dict[tuple[str, int, _Path], int] = {}
         self._calls: dict[Listing, list[dict[_Path, float]]] = {}
@@ -386,9 +390,15 @@ class Scopes:
         parts = split(name, "/")
         if "jit(" in parts[0]:  # what XLA inlines has the name of the call before its own
             parts = parts[max(i for i, part in enumerate(parts) if part == parts[0]):]
-        found = [_ENCLOSED.sub("", part).rstrip(")") for part in parts[:-1] if "jit(" not in part]
-        return [f for f in found if f and (f not in _PLUMBING if self._names is None
+        found = [f for part in parts[:-1] if "jit(" not in part
+                 for f in split(self._without_transformations(part), "/")]
+        return [f for f in found if f and (f not in self._others if self._names is None
                                            else f in self._names)]
+
+    def _without_transformations(self, part: str) -> str:
+        while (inner := _ENCLOSED.match(part)) and part not in (self._names or ()):
+            part = inner[1]
+        return part
 
     def ranked(self, listing: Listing, runs: Sequence[float], amounts: Sequence[float],
                largest: bool) -> list[tuple[int, float, int]]:

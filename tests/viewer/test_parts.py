@@ -191,3 +191,29 @@ metadata={{op_name="jit(whole)/pallas_call" source_file="{__file__}" source_line
     for by in ("time", "array"):
         assert ends(found, by)["called"] > 0.6 * ends(found, by)["whole"] > 0
         assert "" not in ends(found, by)
+
+
+def test_scopes_with_slashes_and_calls_in_their_names():
+    def encoder(x):
+        with jax.named_scope("encoder/layer0"):
+            x = jnp.sin(x @ x)
+        with jax.named_scope("encoder/layer1"):
+            x = jnp.sin(x @ x)
+        with jax.named_scope("f(x)"):
+            return jnp.sum(x @ x)
+
+    for fun in (encoder, jax.grad(encoder)):
+        paths = [path.partition(".encoder/")[2] for path in parts(document(fun, MATRIX))]
+        assert {"encoder", "encoder/layer0", "encoder/layer1", "f(x)"} <= set(paths)
+
+
+def test_operations_that_become_others_are_no_scopes_of_text():
+    def power(w, x):
+        with jax.named_scope("scope"):
+            return (x @ w) ** 3
+
+    with configuration.cache(False):
+        lowered = jax.jit(power).lower(MATRIX, MATRIX)
+        found = program(stablehlo=lowered.as_text(debug_info=True),
+                        hlo=lowered.compile().as_text())
+    assert "scope" in ends(found, "time") and "integer_pow" not in ends(found, "time")
