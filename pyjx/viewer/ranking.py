@@ -488,6 +488,7 @@ def tables(listings: Sequence[Listing], spent: Sequence[Costs], found: Origins, 
     for name, amounts, largest in (("time", spent[-1].own, False),
                                    ("array", arrays(listing, runs, constants), True),
                                    ("crossing", crossing, False)):
+        amounts = [0.0] * len(listing) if listing.unsized else amounts
         parts = amounts if largest else divided(listing, amounts)
         of_first = spent[0].own if name == "time" else (_largest if largest else _sums)(
             first, found, parts)

@@ -217,3 +217,10 @@ def test_operations_that_become_others_are_no_scopes_of_text():
         found = program(stablehlo=lowered.as_text(debug_info=True),
                         hlo=lowered.compile().as_text())
     assert "scope" in ends(found, "time") and "integer_pow" not in ends(found, "time")
+
+
+def test_nothing_is_ranked_where_sizes_are_symbols():
+    n, = jax.export.symbolic_shape("n")
+    traced = jax.jit(lambda x: jnp.sum(x * 2)).trace(jax.ShapeDtypeStruct((n, 4), np.float32))
+    found = program(jaxpr=traced.jaxpr, stablehlo=traced.lower().as_text(debug_info=True))
+    assert all(table == [] for by in found["costs"].values() for table in by.values())

@@ -93,6 +93,37 @@ def test_which_layer_is_slow(page):
     assert "f32" in page.text(".row.selected")
 
 
+def test_which_functions_make_the_largest_array(browser, tmp_path):  # noqa: F811
+    """Also that around all others, if it makes one."""
+    def inner(x):
+        return x[:8] @ x
+
+    def outer(x):
+        return jnp.sin(inner(x) @ x)
+
+    viewer.show(lambda x: outer(x), jnp.ones((64, 64))).save(tmp_path / "outer.html")
+    page = Clicks(viewed(browser, tmp_path / "outer.html"))
+    assert page.text(PART).endswith("outer")  # what does nothing but call it is left out
+    page.on("[data-by=array]")
+    texts = page.page.locator(PART).all_inner_texts()
+    assert [text.split()[0:3:2] for text in texts[-2:]] == [["2.00", "outer"], ["2.00", "inner"]]
+    page.on(page.page.locator(PART, has_text="outer").last)
+    assert "f32[8,64]" in page.text(".pane:nth-child(1) .row.selected")
+    page.page.close()
+
+
+def test_what_is_not_known(browser, tmp_path):  # noqa: F811
+    n, = jax.export.symbolic_shape("n")
+    traced = jax.jit(lambda x: jnp.sum(x * 2)).trace(jax.ShapeDtypeStruct((n, 4), jnp.float32))
+    text = viewer.page("sum", jaxpr=traced.jaxpr, stablehlo=traced.lower().as_text(debug_info=True))
+    (tmp_path / "sum.html").write_text(text, encoding="utf-8")
+    page = Clicks(viewed(browser, tmp_path / "sum.html"))
+    for by in ("array", "crossing"):
+        page.on(f"[data-by={by}]")
+        assert page.page.locator(".tables .hint").all_inner_texts() == ["Not known."] * 3
+    page.page.close()
+
+
 def test_where_a_transpose_comes_from(page):
     page.on(page.page.locator(".pane:nth-child(1) .row", has_text="transpose[permutation").last)
     facts = page.text("#operation .facts")
