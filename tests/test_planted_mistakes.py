@@ -672,6 +672,8 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     ("static arguments n=2, called with n=5", lambda: compiled(static_argnames="n")(V, n=5)),
     ("strings, got 0; positions are static_argnums", lambda: jax.jit(abs, static_argnames=0)),
     (f"The rule is <lambda> at {__file__}", lambda: jax.grad(ruled(fwd=lambda x: x))(1.0)),
+    (f"The rule is <lambda> at {__file__}", lambda: jax.grad(jax.jit(ruled(
+        fwd=lambda x: (jnp.stack([x, x]), None))))(1.0)),
     (f"The rule is <lambda> at {__file__}", lambda: jax.jvp(ruled(jvp=lambda p, t: p), [V], [V])),
     (f"It is <lambda> at {__file__}", lambda: jax.custom_vjp(lambda x: x)(1.0)),
     (f"It is <lambda> at {__file__}", lambda: jax.custom_jvp(lambda x: x)(1.0)),

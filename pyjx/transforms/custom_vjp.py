@@ -343,9 +343,13 @@ class _FlatFwd:
     owner: custom_vjp = of_field("fun.owner")
 
     @property
-    def __name__(self) -> str:
+    def rule(self) -> Callable[..., Any]:
         owner = self.owner
-        return name_of(owner.fwd or owner.remat_rules.fwd)  # type: ignore[union-attr]
+        return owner.fwd or owner.remat_rules.fwd  # type: ignore[union-attr]
+
+    @property
+    def __name__(self) -> str:
+        return name_of(self.rule)
 
     def __call__(self, primals: Sequence[Any], nonzero: Sequence[bool]) -> tuple[Any, Any, Any]:
         owner = self.owner
@@ -433,7 +437,7 @@ class _FlatFwd:
         if not all(e.describes(f) for f, e in zip(found, expected, strict=True)):
             tree = self.fun.out_tree
             self._raise_output(
-                "fwd", self, "instead the fwd rule output's first element had shapes/dtypes of:\n"
+                "fwd", self.rule, "instead the fwd rule output's first element had shapes/dtypes of:\n"
                 f"    {short_types(tree, found)}\nwhile the custom_vjp-decorated function "
                 f"{self.fun.__name__} had output shapes/dtypes of:\n"
                 f"    {short_types(tree, expected)}")
