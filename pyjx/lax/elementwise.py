@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.arithmetic import EACH, FIRST, TOGETHER
+from pyjx.core.arithmetic import EACH, FIRST, TOGETHER, on_results
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.integers import as_int
+from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, scalar_of
 from pyjx.engine.axes import broadcast_in_dim, broadcast_in_dim_p
@@ -451,9 +452,17 @@ def _integer_pow_by_squaring(x: Value, *, y: int) -> Array:
     return div(like(result, 1), result) if y < 0 else result
 
 
+def _integer_pow_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
+    """A product for each squaring, and for each bit of the exponent behind the first; a quotient
+    of a negative one."""
+    y = abs(eqn.params["y"])
+    steps = y.bit_length() + y.bit_count() - 2 if y else 0
+    return on_results(eqn) * (steps + (eqn.params["y"] < 0)), 0.0
+
+
 integer_pow_p = register(Primitive(
-    "integer_pow", shape_rule=_integer_pow_shape, decomposition=_integer_pow_by_squaring,
-    cost=DEAR,
+    "integer_pow", arithmetic=_integer_pow_arithmetic, shape_rule=_integer_pow_shape,
+    decomposition=_integer_pow_by_squaring, cost=DEAR,
 ))
 integer_pow_p.define(batch=elementwise_batch(integer_pow_p),
                      jvp=jvp_by_operand(integer_pow_p, _integer_pow_tangent))

@@ -71,8 +71,10 @@ def both(a, b):
     (lambda x: lax.reduce((x, x), (0.0, 0.0), both, (1,)), (PLANE,), 16 * 15 * 3),
     (lambda x: x.at[jnp.array([1, 1, 2])].apply(lambda v: jnp.sin(v) * 2 + 1), (LINE,), 3 + 3 + 9),
     (lambda x: x.at[jnp.array([1, 1, 2])].add(1.0), (LINE,), 3 + 2 * 3),
-    (lambda x: lax.reduce(x[:0], 0.0, twice, (0,)), (LINE,), 0)])
-def test_what_combines_elements_counts_as_often_as_it_runs(f, args, n):
+    (lambda x: lax.reduce(x[:0], 0.0, twice, (0,)), (LINE,), 0),
+    *[(lambda x, y=y: x ** y, (LINE,), 100 * n)
+      for y, n in ((1, 0), (2, 1), (7, 4), (15, 6), (16, 4), (-1, 1), (-3, 3))]])
+def test_what_combines_elements_or_multiplies_them_counts_as_often_as_it_runs(f, args, n):
     found = cost(f, *args)
     assert found.total.flops + found.total.transcendentals == n
     xla = found.xla()
