@@ -200,7 +200,9 @@ def _advice(found: explain.ProcessExplanation) -> Section:
         rows += [(e.compile_seconds, name, f"not kept on disk: {r}") for r in sorted(reasons)]
     if found.operations and (seconds := sum([row[-1] for row in found.operations])) > 0.1:
         names = ", ".join([row[0] for row in found.operations[:5]])
-        rows.append((seconds, "operations outside of jit", f"jit the function that calls {names}"))
+        lines = ledger.operation_lines()[:1]
+        rows.append((seconds, "operations outside of jit", f"jit the function that calls {names}"
+                     f"{''.join([f', such as the one at {shown_path(x)}' for x in lines])}"))
     if cache.folder() is None:
         rows.append((sum([e.compile_seconds for e in found.functions]), "the process",
                      "the disk cache is off: a second run compiles all again"))

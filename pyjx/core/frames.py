@@ -7,6 +7,7 @@ columns are looked up when someone asks.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, MutableSequence
@@ -41,6 +42,7 @@ _stdlib = os.path.dirname(os.__file__)
 _foundation = (_stdlib + os.sep, *[
     os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) + os.sep
     for name in ("numpy", "scipy", "ml_dtypes", "opt_einsum", "jaxlib")])
+INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _is_internal_file = BoundedDict(4096, "which files are internal")
 
 
@@ -170,6 +172,12 @@ def user_line(traceback: Traceback | None) -> str:
     """`file:line` of the innermost frame that is the user's; empty if there is none."""
     frame = user_frame(traceback)
     return "" if frame is None else f"{frame.file_name}:{frame.start_line}"
+
+
+def own_line(traceback: Traceback | None) -> str:
+    """As `user_line`, of the innermost frame that is of no installed package, if there is one."""
+    own = [f for f in user_frames(traceback) if not INSTALLED.search(f.file_name)]
+    return f"{own[0].file_name}:{own[0].start_line}" if own else user_line(traceback)
 
 
 def user_frame(traceback: Traceback | None) -> Frame | None:

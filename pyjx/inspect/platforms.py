@@ -95,7 +95,8 @@ def platform(text: str = "cpu", n_devices: int = 1) -> Platform:
     if name not in ("cpu", "cuda", "tpu") or (name == "cpu" and kind):
         raise ValueError(f"platform: expected cpu, cuda, cuda:KIND or tpu:TOPOLOGY, got {text!r}")
     if name == "cpu":
-        return _here(name, _cpus(n_devices), n_devices)
+        have_cpus(n_devices)
+        return _here(name, backends.devices("cpu"), n_devices)
     if backends.plugin_library(name) is None:
         raise UnavailableError(f"to compile for {text} without its hardware takes its compiler, "
                                f"which is not installed: pip install {_requirement(name)}")
@@ -116,16 +117,17 @@ def _requirement(name: str) -> str:
     return f"{PIP[name]}=={jaxlib_api.JAXLIB_RELEASE}"
 
 
-def _cpus(n_devices: int) -> list[Any]:
+def have_cpus(n_devices: int) -> None:
+    """Let the CPU be so many devices, unless it has started, or a flag says how many it is."""
     chosen = configuration.num_cpu_devices.value > 0 or "cpu" in backends.started()
     if n_devices > 1 and not chosen:
         configuration.config.update("jax_num_cpu_devices", n_devices)
-    return list(backends.devices("cpu"))
 
 
 def _here(name: str, devices: Any, n_devices: int) -> Platform:
     if len(devices) < n_devices:
-        raise UnavailableError(f"{n_devices} devices are needed; {name} has {len(devices)} here")
+        raise UnavailableError(f"{n_devices} devices are needed; {name} has {len(devices)} here"
+                               f"{backends.for_more(devices, n_devices)}")
     return Platform(name, "", tuple(devices[:n_devices]), True)
 
 

@@ -188,6 +188,14 @@ class Program:
           names: `ssa` for numbers, `user` for the names of the user's variables.
           locs: `none`, or `line` or `stack` for places in the source.
         """
+        for option, given, known in (("names", names, ("ssa", "user")),
+                                     ("locs", locs, ("none", "line", "stack"))):
+            if given not in known:
+                raise ValueError(f"stablehlo: {option} must be one of {', '.join(known)}, got "
+                                 f"{given!r}")
+        return self._stablehlo(names, locs)
+
+    def _stablehlo(self, names: str, locs: str) -> str:
         raise NotImplementedError
 
     def _compile(self, options: Mapping[str, Any]) -> Any:
@@ -524,7 +532,7 @@ class TracedProgram(Program):
             return self.timed(  # type: ignore[no-any-return]
                 "lower", lambda: self.traced.lower(lowering_platforms=platforms))
 
-    def stablehlo(self, *, names: str = "ssa", locs: str = "none") -> str:
+    def _stablehlo(self, names: str, locs: str) -> str:
         lowered = self.lowered
         frames = {"none": 0, "line": 1, "stack": 100}[locs]
         program = lowered._program
@@ -558,7 +566,7 @@ class ModuleProgram(Program):
         self._text = text
         self._located = located or text
 
-    def stablehlo(self, *, names: str = "ssa", locs: str = "none") -> str:
+    def _stablehlo(self, names: str, locs: str) -> str:
         return self._text if locs == "none" else self._located
 
     @property

@@ -116,7 +116,8 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     limited = configuration.memory_limit.value is not None
     if limited:
         exhaustion.check(executable, closed, label, leaves)
-    start = time.perf_counter() if configuration.report.value else 0.0
+    timed = configuration.report.value and not executable.was_run
+    start = time.perf_counter() if timed else 0.0
     try:
         outs = executable.call(laid_out, committed)
     except jaxlib_api.JaxRuntimeError as error:
@@ -128,6 +129,7 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     if start:
         for x in outs:
             x.block_until_ready()
+        executable.was_run = True
         ledger.note_run(closed, label, time.perf_counter() - start)
     if watches_keys:
         flag_checks.note_call(closed, leaves, outs)

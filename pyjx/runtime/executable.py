@@ -34,12 +34,12 @@ class Executable:
     `in_shardings` are those of the arguments it takes, `out_shardings` those of its results.
     `in_layouts` are the layouts of these arguments, None where the device cannot say.
     `from_disk` are the options and flags that one was compiled with which the disk cache had; else
-    None.
+    None. `was_run` says whether its first run was timed.
     """
 
     __slots__ = ("_const_shardings", "_handlers", "const_args", "from_disk", "in_avals",
                  "in_layouts", "in_shardings", "keepalives", "kept", "loaded", "logical_out_avals",
-                 "out_avals", "out_shardings", "placement")
+                 "out_avals", "out_shardings", "placement", "was_run")
 
     def __init__(self, loaded: Any, closed: ClosedJaxpr, program: LoweredProgram,
                  placement: Placement) -> None:
@@ -68,6 +68,7 @@ class Executable:
         self.const_args = self._constants(program)
         self._handlers: dict[bool, list[Any]] = {}
         self.from_disk: tuple[dict[str, Any], FlagValues] | None = None
+        self.was_run = False
 
     @property
     def device(self) -> Any:

@@ -11,7 +11,7 @@ import itertools
 import threading
 import time
 import weakref
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from functools import partial
 from types import CodeType, FunctionType, MethodType
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyjx import configuration
 from pyjx.core import logs
 from pyjx.core.bounded import BoundedDict
+from pyjx.core.frames import own_line
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.records import Record
@@ -42,6 +43,7 @@ OPERATIONS = 1024  # of the library, by name
 _lock = threading.RLock()  # a finalizer may trace in a thread that has it
 _histories: OrderedDict[Any, History] = OrderedDict()
 _operations: dict[str, Costs] = {}
+_operation_lines = Counter[str]()  # seconds by the user's line, where `jax_pyjx_report` wants it
 _numbers = itertools.count(1)
 
 
@@ -289,6 +291,8 @@ def note_compiled(closed: ClosedJaxpr, name: str, placement: Placement, options:
             costs.programs += 1
             costs.compile += seconds
             costs.from_disk += from_disk is True
+        if configuration.report.value and entry is None:
+            _operation_lines[own_line(Traceback.get_traceback())] += seconds
         if entry is not None and len(entry.compiled) < ENTRIES:
             device = placement.devices[0]
             entry.compiled += (Program(
@@ -541,6 +545,7 @@ def clear() -> None:
     with _lock:
         _histories.clear()
         _operations.clear()
+        _operation_lines.clear()
 
 
 def histories() -> list[History]:
@@ -553,6 +558,12 @@ def operations() -> dict[str, Costs]:
     """What the library's own functions and operations have cost, by name."""
     with _lock:
         return dict(_operations)
+
+
+def operation_lines() -> list[str]:
+    """The user's lines that compiled such, the dearest first, where `jax_pyjx_report` is on."""
+    with _lock:
+        return [line for line, _ in _operation_lines.most_common()]
 
 
 # -- logs ------------------------------------------------------------------------------------------

@@ -437,8 +437,8 @@ class _FlatFwd:
         if not all(e.describes(f) for f, e in zip(found, expected, strict=True)):
             tree = self.fun.out_tree
             self._raise_output(
-                "fwd", self.rule, "instead the fwd rule output's first element had shapes/dtypes of:\n"
-                f"    {short_types(tree, found)}\nwhile the custom_vjp-decorated function "
+                "fwd", self.rule, "instead the fwd rule output's first element had shapes/dtypes "
+                f"of:\n    {short_types(tree, found)}\nwhile the custom_vjp-decorated function "
                 f"{self.fun.__name__} had output shapes/dtypes of:\n"
                 f"    {short_types(tree, expected)}")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
+
+from pyjx.core.frames import INSTALLED
 
 OPERATION, HEAD, NOTE, CLOSING = range(4)  # kinds of rows; a head begins a function
 UNKNOWN = -1
@@ -33,7 +34,6 @@ class Bodies(NamedTuple):
 ONCE = Bodies(RUN)
 UNCOUNTED = Bodies(APPLIED, (0.0,))  # such as what compares elements for a sort
 
-_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 
 
 def split(text: str, separator: str) -> list[str]:
@@ -117,7 +117,7 @@ class Places:
     def _own(self, place: int) -> Sequence[tuple[str, str, int, int]]:
         """Those of no installed package, if there are."""
         found = self.stack(place)
-        return [f for f in found if not _INSTALLED.search(f[0])] or found
+        return [f for f in found if not INSTALLED.search(f[0])] or found
 
     def own_line(self, place: int) -> tuple[str, int] | None:
         """File and number of the line that is the user's own; None where it is not known."""

@@ -535,8 +535,22 @@ def test_meshes(run, model):
     args = (f"{model}:loss", "f32[4,3]", "f32[2,4]", "--mesh", "x=1")
     status, _, err = run(*args, "--in-shardings", "*; x,None")
     assert (status, err) == (0, "")
-    assert run(*args, "--in-shardings", "*; z")[0] == 2
+    for wrong in ("--in-shardings *;z", "--in-shardings x,None,None;*", "--in-shardings x,x",
+                  "--out-shardings x;x", "--out-shardings x,None,None"):
+        status, _, err = run(*args, *wrong.split())
+        assert status == 2 and err.startswith(f"emit-hlo: {wrong}: "), err
+    assert "with JAX_NUM_CPU_DEVICES=64 in the environment" in run(*args[:-1], "x=64")[2]
     assert "axis x is given twice" in run(*args[:-1], "x=1,x=1")[2]
+
+
+def test_a_mesh_of_a_module_that_computes_as_it_is_imported(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text("import jax.numpy as jnp\nscale = jnp.ones(3)\ndef f(x): return x * scale\n"
+                    "def args(): return [jnp.ones((4, 3))]\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "emit_hlo", f"{path}:f", f"@{path}:args", "--mesh", "x=4",
+         "--in-shardings", "x"], env=environment(tmp_path), capture_output=True, text=True)
+    assert done.returncode == 0 and '@mesh = <["x"=4]>' in done.stdout, done.stderr
 
 
 def test_lists_and_completion(run):

@@ -103,6 +103,14 @@ def test_a_module_that_is_read_keeps_the_lines_that_it_names(locs: str, form: An
     assert "loc(" not in page["forms"][0]["text"].replace('loc("x")', "")
 
 
+def test_names_and_locations_are_of_those_that_there_are() -> None:
+    traced = inspect.trace(wave, jax.numpy.ones(8))
+    for program in (traced, inspect.read(traced.stablehlo())):
+        for option, wrong in (("names", "file"), ("names", None), ("locs", "lines")):
+            with pytest.raises(ValueError, match=f"stablehlo: {option} must be one of .*, got "):
+                program.stablehlo(**{option: wrong})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["numpy-float64", "eager"])
 @pytest.mark.parametrize("sample", SAMPLES, ids=IDS)

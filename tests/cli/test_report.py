@@ -80,6 +80,26 @@ def test_advice_names_each_cause(tmp_path):
     assert told[shapes] > 0 and told[dtypes] > 0
 
 
+def test_first_runs_are_one_of_each_program_and_operations_have_a_line(tmp_path):
+    path = tmp_path / "calls.py"
+    path.write_text("import time, jax, jax.numpy as jnp\n"
+                    "@jax.jit\n"
+                    "def f(x):\n"
+                    "    jax.debug.callback(lambda: time.sleep(0.3))\n"
+                    "    return x\n"
+                    "x = jnp.linalg.svd(jnp.ones((7, 9)))[1]\n"
+                    "for _ in range(4):\n"
+                    "    f(x).block_until_ready(); jax.effects_barrier()\n")
+    page = tmp_path / "page.json"
+    run("report", "-o", str(page), str(path), JAX_PLATFORMS="cpu",
+        PYJX_CACHE_DIR=str(tmp_path / "cache"))
+    told = json.loads(page.read_text())
+    (row,) = told["Functions"]
+    assert row["first runs"] < 1
+    (why,) = [row["why, and what to do"] for row in told["What would shorten it"]]
+    assert re.match("jit the function that calls .*svd.*, such as the one at .*calls.py:6$", why)
+
+
 def test_what_is_compiled_again_has_its_cause_and_cure(tmp_path):
     path = tmp_path / "again.py"
     path.write_text("import jax, jax.numpy as jnp, numpy as np\n"

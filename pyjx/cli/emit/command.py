@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import subprocess
 import sys
@@ -34,9 +35,9 @@ from pyjx.cli.emit.messages import (
     say,
     working,
 )
-from pyjx.cli.emit.transformed import Call, call_for, jit_options, mesh_of, shown
+from pyjx.cli.emit.transformed import Call, call_for, check_shardings, jit_options, mesh_of, shown
 from pyjx.core import frames
-from pyjx.inspect.platforms import Platform, UnavailableError, platform
+from pyjx.inspect.platforms import Platform, UnavailableError, have_cpus, platform
 from pyjx.inspect.program import Program, TracedProgram, UnsupportedError, read, trace
 from pyjx.states import states
 from pyjx.tree_util import tree_leaves
@@ -134,6 +135,8 @@ def _settings(options: Options) -> Iterator[None]:
             stack.enter_context(configuration.outline(options.outline))
         for name, value in options.flag:
             stack.enter_context(_flag(name, value))
+        if options.mesh and options.platform == "cpu":  # before the user's program computes
+            have_cpus(math.prod(options.mesh.values()))
         if not options.verbose:
             stack.enter_context(warnings.catch_warnings())
             if options.quiet:
@@ -249,6 +252,7 @@ def _traced(options: Options, call: Call, name: str, where: Platform, mesh: Any)
             raise CommandError(f"{name} ended the process while it was traced (exit status "
                                f"{error.code}).", IMPORT) from None
         except BaseException as error:
+            check_shardings(error, options)
             given = ", ".join([*map(shown, call.args),
                                *[f"{k}={shown(v)}" for k, v in call.kwargs.items()]])
             raise CommandError(f"{described(error, f'tracing {name}')}\n"
@@ -368,7 +372,7 @@ def _formed(program: Program, kind: str, options: Options, of: str) -> str | byt
         arguments = {"version": options.portable or ""}
     if kind != "jaxpr":
         with working(f"lowering {for_what}", options.quiet):
-            lowered(program)
+            lowered(program, options)
     if kind in _COMPILED and not program.is_symbolic and kind != "dot":
         known = len(program.notes)
         with working(f"compiling {for_what}", options.quiet):
@@ -387,7 +391,7 @@ def _formed(program: Program, kind: str, options: Options, of: str) -> str | byt
     return text
 
 
-def lowered(program: Program) -> None:
+def lowered(program: Program, options: Options) -> None:
     """Lower the program, or say why that cannot be."""
     try:
         program.stablehlo()
@@ -396,6 +400,7 @@ def lowered(program: Program) -> None:
     except jaxlib_api.JaxRuntimeError as error:  # it does not fit in its --memory-budget
         raise CommandError(str(error), XLA) from error
     except Exception as error:
+        check_shardings(error, options)
         raise CommandError(described(error, f"lowering {program.name} for "
                                             f"{program.platform}"), LOWERING) from error
 

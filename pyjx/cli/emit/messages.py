@@ -128,7 +128,7 @@ def _short(text: str, most: int = LINES) -> str:
 
 def is_users(file: str) -> bool:
     """Whether a file is of the user's program, and no library of Python's."""
-    of_python = file.startswith(_STDLIB) and not re.search(r"[/\\](site|dist)-packages[/\\]", file)
+    of_python = file.startswith(_STDLIB) and not frames.INSTALLED.search(file)
     return not (frames.is_internal(file) or of_python or file.startswith("<")) \
         and os.path.isfile(file)
 

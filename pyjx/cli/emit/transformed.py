@@ -22,7 +22,7 @@ from pyjx.core.meshes import Mesh
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 from pyjx.inspect.platforms import Platform, platform
-from pyjx.runtime.sharding import NamedSharding
+from pyjx.runtime.sharding import DuplicateSpecError, NamedSharding
 from pyjx.tree_util import tree_leaves, tree_map
 
 
@@ -451,9 +451,21 @@ def _shardings(option: str, text: str, mesh: Mesh | None) -> list[Any]:
         words = re.findall(r"\([^()]*\)|[^,()]+", part)
         if re.sub(r"[,\s]", "", "".join(words)) != re.sub(r"[,\s]", "", part):
             raise UsageError(f"{option} {text}: cannot read {part!r}; write x,None or (x,y).")
-        specs.append(NamedSharding(mesh, PartitionSpec(*[
-            _entry(option, text, w.strip(), mesh) for w in words])))
+        spec = PartitionSpec(*[_entry(option, text, w.strip(), mesh) for w in words])
+        try:
+            specs.append(NamedSharding(mesh, spec))
+        except DuplicateSpecError as error:
+            raise UsageError(f"{option} {text}: {error}") from None
     return specs
+
+
+def check_shardings(error: BaseException, options: Options) -> None:
+    """Raise UsageError where the shardings that were asked for do not fit what they are of."""
+    for side, values in (("in", "arguments"), ("out", "outputs")):
+        text = getattr(options, f"{side}_shardings")
+        if text is not None and re.match(f"One of pjit {values} |pjit {side}_shardings ",
+                                         str(error)):
+            raise UsageError(f"--{side}-shardings {text}: {error}") from None
 
 
 def _entry(option: str, text: str, word: str, mesh: Mesh) -> Any:
