@@ -11,7 +11,7 @@ import itertools
 import threading
 import time
 import weakref
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from functools import partial
 from types import CodeType, FunctionType, MethodType
@@ -43,7 +43,7 @@ OPERATIONS = 1024  # of the library, by name
 _lock = threading.RLock()  # a finalizer may trace in a thread that has it
 _histories: OrderedDict[Any, History] = OrderedDict()
 _operations: dict[str, Costs] = {}
-_operation_lines = Counter[str]()  # seconds by the user's line, where `jax_pyjx_report` wants it
+_operation_lines = defaultdict[str, float](float)  # seconds by the user's line, for reports
 _numbers = itertools.count(1)
 
 
@@ -563,7 +563,7 @@ def operations() -> dict[str, Costs]:
 def operation_lines() -> list[str]:
     """The user's lines that compiled such, the dearest first, where `jax_pyjx_report` is on."""
     with _lock:
-        return [line for line, _ in _operation_lines.most_common()]
+        return sorted(_operation_lines, key=_operation_lines.__getitem__, reverse=True)
 
 
 # -- logs ------------------------------------------------------------------------------------------

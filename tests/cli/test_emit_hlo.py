@@ -543,16 +543,6 @@ def test_meshes(run, model):
     assert "axis x is given twice" in run(*args[:-1], "x=1,x=1")[2]
 
 
-def test_a_mesh_of_a_module_that_computes_as_it_is_imported(tmp_path):
-    path = tmp_path / "model.py"
-    path.write_text("import jax.numpy as jnp\nscale = jnp.ones(3)\ndef f(x): return x * scale\n"
-                    "def args(): return [jnp.ones((4, 3))]\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "emit_hlo", f"{path}:f", f"@{path}:args", "--mesh", "x=4",
-         "--in-shardings", "x"], env=environment(tmp_path), capture_output=True, text=True)
-    assert done.returncode == 0 and '@mesh = <["x"=4]>' in done.stdout, done.stderr
-
-
 def test_lists_and_completion(run):
     for what in ("kinds", "platforms", "passes", "transforms", "chips"):
         assert run("--list", what)[1].count("\n") > 2

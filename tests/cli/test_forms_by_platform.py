@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -138,3 +141,13 @@ def test_what_xla_needs_besides_is_kept_apart_from_what_was_asked_for() -> None:
     assert len(program.notes) == 1 and program._compiler_options == {"xla_asked": 1}
     with pytest.raises(jaxlib_api.JaxRuntimeError, match="tile sizes"):
         Refused("f", here, {})._compiled()
+
+
+def test_a_mesh_of_a_module_that_computes_as_it_is_imported(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("import jax.numpy as jnp\nscale = jnp.ones(3)\ndef f(x): return x * scale\n"
+                    "def args(): return [jnp.ones((4, 3))]\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "emit_hlo", f"{path}:f", f"@{path}:args", "--mesh", "x=4",
+         "--in-shardings", "x"], capture_output=True, text=True)
+    assert done.returncode == 0 and '@mesh = <["x"=4]>' in done.stdout, done.stderr
