@@ -271,7 +271,7 @@ def test_what_takes_long_is_told_on_a_line_that_goes(slow, monkeypatch):
 
 def test_the_form_that_takes_long_is_told(slow, monkeypatch):
     lowered = command.lowered
-    monkeypatch.setattr(command, "lowered", lambda p: (time.sleep(0.3), lowered(p)))
+    monkeypatch.setattr(command, "lowered", lambda *a: (time.sleep(0.3), lowered(*a)))
     assert "emit-hlo: lowering slow for cpu (2 of 2 forms), for 0 s\n" in slow()
 
 
