@@ -85,19 +85,20 @@ def test_first_runs_are_one_of_each_program_and_operations_have_a_line(tmp_path)
     path.write_text("import time, jax, jax.numpy as jnp\n"
                     "@jax.jit\n"
                     "def f(x):\n"
-                    "    jax.debug.callback(lambda: time.sleep(0.3))\n"
+                    "    jax.debug.callback(lambda: time.sleep(0.5))\n"
                     "    return x\n"
                     "x = jnp.linalg.svd(jnp.ones((7, 9)))[1]\n"
-                    "for _ in range(4):\n"
+                    "for _ in range(6):\n"
                     "    f(x).block_until_ready(); jax.effects_barrier()\n")
     page = tmp_path / "page.json"
     run("report", "-o", str(page), str(path), JAX_PLATFORMS="cpu",
         PYJX_CACHE_DIR=str(tmp_path / "cache"))
     told = json.loads(page.read_text())
     (row,) = told["Functions"]
-    assert row["first runs"] < 1
-    (why,) = [row["why, and what to do"] for row in told["What would shorten it"]]
-    assert re.match("jit the function that calls .*svd.*, such as the one at .*calls.py:6$", why)
+    assert row["first runs"] < 2.5
+    assert [row for row in told["What would shorten it"] if re.match(
+        "jit the function that calls .*svd.*, such as the one at .*calls.py:6$",
+        row["why, and what to do"])], told
 
 
 def test_what_is_compiled_again_has_its_cause_and_cure(tmp_path):
