@@ -748,6 +748,10 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
     (RuntimeError, r"(?s)^(INTERNAL: custom_partitioner: )Traceback .*?\n"
                    r"((?:\w+\.)*\w+: .*?)\n*Suspected Python",
      lambda exc, found, last: f"{found[1]}{found[2]}"),  # by C++, with every frame there is
+    (TypeError, r"^unsupported operand type\(s\) for .*'Ref'(?! object)",
+     "A Ref is no array: read its value by ref[...]."),
+    (RuntimeError, "^INVALID_ARGUMENT: Disallowed ", "Under 'disallow' explicit transfers go on: "
+     "jax.device_put(x) to a device, jax.device_get(x) from there."),
     (RuntimeError, "^INVALID_ARGUMENT: No such compile option",
      "The compiler_options, of jit and of compile, are flags of XLA's by name, such as "
      "{'xla_cpu_enable_fast_math': True}."),

@@ -123,6 +123,8 @@ def leaves_given(exc: Exception) -> Iterator[tuple[str, list[tuple[str, KeyPath,
         own = getattr(plain, "__code__", None)
         if own is not None and not is_internal(own.co_filename):
             with suppress(TypeError, ValueError):  # it takes other arguments, or does not tell
+                if len(args) >= len(signature(users).parameters):  # a rule has put all there
+                    kwargs = {}
                 given = signature(users).bind(*args, **kwargs).arguments
                 yield f"{plain.__name__} at {place_of(own)}", [
                     (p, path, x) for p, value in given.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import takewhile
 from types import TracebackType
 from typing import Any
 
@@ -33,22 +34,26 @@ _AS_IT_IS = {
     "checkpoint": "name it in static_argnums or static_argnames",
     **dict.fromkeys(["value_and_grad", "jacfwd", "jacrev"], "let argnums name other arguments"),
     **dict.fromkeys(["custom_jvp", "custom_vjp"], "name it in nondiff_argnums"),
+    **dict.fromkeys(["custom_vmap", "jvp", "linearize", "vjp"], ""),
 }
 
 
 def as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     frames = [tb.tb_frame for tb in tracebacks_of(exc)]
-    refused = next((x.f_locals["x"] for x in reversed(frames) if "x" in x.f_locals), UNKNOWN)
+    own = [x for x in frames if is_internal(x.f_code.co_filename)]
+    refused = next((x.f_locals["x"] for x in reversed(own) if "x" in x.f_locals), UNKNOWN)
     passed, whole = _passed(exc, lambda x: x is refused)
     traces = any([callable(x) for x in frames[0].f_locals.values()])
     further = found.string[found.end():] * traces + as_field(
         passed.rpartition(" at path ")[2][:-1])
-    by = [(x.f_code.co_qualname.partition(".")[0].lstrip("_"), x.f_locals) for x in frames]
-    maker, known = next((x for x in reversed(by) if x[0] in _AS_IT_IS), ("", dict[str, Any]()))
+    by = takewhile(lambda x: is_internal(x.f_code.co_filename), reversed(frames))
+    option, known = next(((_AS_IT_IS[name], x.f_locals) for x in by if (
+        name := x.f_code.co_qualname.partition(".")[0].lstrip("_")) in _AS_IT_IS), ("", {}))
     code = getattr(getattr(known.get("self"), "fun", None), "__code__", None)
-    if whole and maker and whole not in known.get("kwargs", ()) and not (
+    by_name = "in_axes" in option and whole in known.get("kwargs", ())
+    if whole and option and not by_name and not (
             code and is_internal(code.co_filename)):  # as of custom_gradient
-        passed = f"{passed[:-1]}: {_AS_IT_IS[maker]}."
+        passed = f"{passed[:-1]}: {option}."
     return f"{found[0]} It was {passed}{further}" if passed else None
 
 

@@ -447,9 +447,9 @@ def _stored(op: str, aval: AbstractRef, value: ArrayLike, indexers: Indexers,
         index = ref_views.text(whole, indexers, integers, names)
         spread = len(found.shape) <= aval.ndim and all([
             n in (1, m) for n, m in zip(found.shape[::-1], aval.shape[::-1], strict=False)])
-        cure = "jnp.broadcast_to gives it" if spread else (
-            "jnp.reshape or jnp.transpose gives it" if found.size == aval.size else
-            "store a part of the value, or let the reference have its shape (out_specs, out_shape)")
+        cure = ("jnp.broadcast_to gives it" if spread else "jnp.reshape or jnp.transpose gives it"
+                if found.size == aval.size else "store a part of the value, or let the reference "
+                "have its shape (a kernel's out_specs and out_shape)")
         raise ValueError(f"Invalid shape for `{op}`. Ref shape: {whole.shape}. Expected shape: "
                          f"{aval.shape}. Value shape: {found.shape}. What is stored at ref{index} "
                          f"has the shape of that part: {cure}.")

@@ -50,7 +50,7 @@ def loads(x_ref: Any, o_ref: Any) -> None:
      lambda: pl.BlockSpec((2,), lambda i: i)),
     (lambda: pl.BlockSpec((2,), 3), "index_map must be a function of the indices in the grid, got",
      lambda: pl.BlockSpec((2,), lambda i: (3,))),
-    (lambda: call(copies, grid=(4,), in_specs=[ROW]), "its shape (out_specs, out_shape).",
+    (lambda: call(copies, grid=(4,), in_specs=[ROW]), "its shape (a kernel's out_specs and",
      lambda: call(copies, grid=(4,), in_specs=[ROW], out_specs=ROW)),
     (lambda: call(loads), "Use x_ref[...], or x_ref[pl.ds(start, size)] of a part.",
      lambda: call(copies)),

@@ -73,6 +73,23 @@ def test_what_no_option_leaves_as_it_is_names_none() -> None:
         assert "as a closure." in said and ": name it" not in said and ": let" not in said
 
 
+def test_the_option_is_of_what_refuses_the_argument() -> None:
+    def f(model: Any, x: Any) -> Any:
+        return x
+
+    mapped = jax.custom_batching.custom_vmap(f)
+    mapped.def_vmap(lambda n, batched, model, x: (x, True))  # type: ignore[no-untyped-call]
+    for call in (lambda: jax.vmap(mapped, in_axes=(None, 0))(MODEL, V),
+                 lambda: jax.grad(lambda x: jax.vjp(f, MODEL, x)[0])(1.0)):
+        said = mistake(call)
+        assert "It was the argument model of f. Its class" in said
+    with_rule = jax.custom_vjp(f)
+    with_rule.defvjp(lambda model, x: (x, None), lambda _, ct: (None, ct))
+    said = mistake(lambda: jax.vmap(lambda x: with_rule(model=MODEL, x=x))(V))
+    assert "It was the argument model of f: name it in nondiff_argnums." in said
+    assert "let argnums name" in mistake(lambda: jax.vmap(jax.grad(f), in_axes=(None, 0))(MODEL, V))
+
+
 def test_functions_with_rules_are_no_methods() -> None:
     class WithRule:
         f = of_x
@@ -213,6 +230,15 @@ def test_what_is_not_batched_or_differentiated_has_another_way() -> None:
     assert jax.grad(lambda x: x * called(lax.stop_gradient(x)))(0.0) == 0.0
     assert "Give float32 for float64." in mistake(lambda: jax.pure_callback(
         np.sin, jax.ShapeDtypeStruct((), float), 1.0))
+
+
+def test_a_reference_and_a_guarded_transfer_have_what_serves() -> None:
+    ref = jax.new_ref(V)
+    assert "read its value by ref[...]." in mistake(lambda: ref + 1)
+    assert (ref[...] + 1).shape == (3,)
+    with jax.transfer_guard("disallow"):
+        assert "explicit transfers go on: jax.device_put(x)" in mistake(lambda: jnp.sin(3.0))
+        jnp.sin(jax.device_put(3.0))
 
 
 def test_errors_to_look_for_are_one_set() -> None:
