@@ -87,15 +87,15 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """
 
     def __init__(self, tracer: Any) -> None:
-        whole = _is_argument_of_jit(tracer)
+        whole, part = [_is_argument_of_jit(tracer, kind) for kind in (r"\w+", r"\S+")]
         switch = whole and _type(tracer).startswith(("bool", "int", "uint"))
         JAXTypeError.__init__(self, _about(
             self, tracer,
             f"Attempted boolean conversion of traced array with shape {_type(tracer)}.",
             "To choose between values use jnp.where, to loop use lax.while_loop, "
             "and to combine conditions use & | ~ or jnp.logical_and and its like."
-            + f" {AS_STATIC.format('a number')}" * (whole and not switch),
-            AS_STATIC.format("True or False") if switch else ""))
+            + f" {as_static(tracer, 'a number')}" * (part and not switch),
+            as_static(tracer, "True or False") if switch else ""))
 
 
 class TracerArrayConversionError(JAXTypeError):
@@ -315,12 +315,32 @@ _CURES = {
 }
 
 
-def _is_argument_of_jit(tracer: Any) -> bool:
-    """Whether a value is a whole argument of a jitted function, not one that is made of some."""
+def _is_argument_of_jit(tracer: Any, name: str) -> bool:
+    """Whether a value is an argument of a jitted function, or a part of one if names match those,
+    not one that is made of some."""
     origin = _origin(tracer)
     makers = ["".join(found) for found in _MAKER.findall(origin)]
     return (makers[-1:] == ["jit"] and "came from the operation" not in origin
-            and re.search(r"depends on the value of the argument \w+\.$", origin) is not None)
+            and re.search(fr"depends on the value of the argument {name}\.$", origin) is not None)
+
+
+_PART = re.compile(r" value of the argument \w+((?:\[[^\]]*\]|\.\w+)+)\.(?= |$)", re.MULTILINE)
+_MARKED = re.compile("mark (?:the argument it comes from|that) as static|$")
+AS_FIELD = (" In an object of a class let it be a static field: meta_fields of register_dataclass, "
+            "dataclasses.field(metadata=dict(static=True)), or auxiliary data of "
+            "register_pytree_node.")
+
+
+def as_static(tracer: Any, passed: str = NUMBERS, text: str = AS_STATIC) -> str:
+    """The sentence that says how a value may be static; a part of an argument's tree, of which the
+    others are traced, is none with them."""
+    text, part = text.format(passed), _PART.search(_origin(tracer))
+    if part is None:
+        return text
+    apart = "let it be an argument of its own that is static"
+    text = _MARKED.sub(apart, text, 1) if "mark " in text else (
+        f"{text} Let the value be an argument of its own that is static.")
+    return text + AS_FIELD * (re.search(r"\.\w+$", part[1]) is not None)
 
 
 def cure_for(tracer: Any, passed: str = NUMBERS, of_argument: str | None = None) -> str:
@@ -332,15 +352,17 @@ def cure_for(tracer: Any, passed: str = NUMBERS, of_argument: str | None = None)
     if makers[-1:] == ["jit"] and "depends on the value" not in origin:
         return "Make it of NumPy's arrays, whose values Python has."
     if makers[-1:] == ["jit"] and of_argument is not None:
-        return of_argument
+        return as_static(tracer, passed, of_argument)
     if makers[-1:] == ["jit"] and "came from the operation" in origin:  # of arrays, mostly
-        return ("Compute with it by jax.numpy, show it by jax.debug.print, or return it. If it is "
-                f"made of an argument that takes few values, mark that as static (static_argnums "
-                f"or static_argnames of jit), and pass {passed} there: arrays cannot be static.")
+        return as_static(tracer, passed, "Compute with it by jax.numpy, show it by jax.debug.print,"
+                         " or return it. If it is made of an argument that takes few values, mark "
+                         "that as static (static_argnums or static_argnames of jit), and pass {} "
+                         "there: arrays cannot be static.")
     other = "Compute with it by jax.numpy, and show it by jax.debug.print."
     if of_argument is not None:
         other = "Compute it of numbers that Python has."
-    return _CURES.get(makers[-1] if makers else "", other).format(passed)
+    said = _CURES.get(makers[-1] if makers else "", other)
+    return as_static(tracer, passed, said) if said is AS_STATIC else said.format(passed)
 
 
 class Said(NamedTuple):

@@ -1,5 +1,6 @@
 """Errors: their place in the class tree and what their messages tell."""
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -171,11 +172,32 @@ def test_a_switch_that_is_an_argument_may_be_static():
     assert "mark the argument it comes from as static" in str(caught.value)
     assert "and pass True or False there" in str(caught.value)
     assert float(jax.jit(scaled, static_argnames=["train"])(1.0, True)) == 2.0
+    with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
+        jax.jit(lambda c: scaled(c["x"], c["train"]))({"x": 1.0, "train": True})
+    assert "use jnp.where" in str(caught.value)
+    assert "let it be an argument of its own that is static" in str(caught.value)
+
+
+def test_a_part_of_an_argument_is_static_by_itself():
+    @jax.tree_util.register_dataclass
+    @dataclasses.dataclass
+    class Model:
+        w: jax.Array
+        n: int
+
+    apart = "et the value be an argument of its own that is static."
+    for call, field in ((lambda: jax.jit(lambda c: jnp.zeros(c["n"]))({"n": 3}), False),
+                        (lambda: jax.jit(lambda m: jnp.zeros(m.n))(Model(jnp.ones(2), 3)), True)):
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert apart in str(caught.value)
+        assert ("let it be a static field: " in str(caught.value)) is field
+    with pytest.raises(jax.errors.TracerIntegerConversionError, match="be an argument of its own"):
+        jax.jit(lambda c: [1, 2][c["n"]])({"n": 1, "w": jnp.ones(2)})
 
 
 @pytest.mark.parametrize("traced", [
     lambda: jax.jit(lambda x: x if x > 0 else -x)(1.0),
-    lambda: jax.jit(lambda x: x if x["a"] else 1.0)({"a": True}),
     lambda: jax.vmap(lambda x: x if x else 1.0)(jnp.ones(3)),
     lambda: jax.lax.scan(lambda c, x: (c, x if x else c), 0.0, jnp.ones(3)),
 ])

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx.errors import AS_FIELD
 from pyjx.jaxlib_api import PjitFunction
 
 _LONGEST = 100
@@ -211,9 +212,7 @@ def as_field(path: str) -> str:
     >>> as_field("x['a']"), as_field("x.a")[:49]
     ('', ' In an object of a class let it be a static field')
     """
-    return (" In an object of a class let it be a static field: meta_fields of register_dataclass, "
-            "dataclasses.field(metadata=dict(static=True)), or auxiliary data of "
-            "register_pytree_node.") * (re.search(r"\.\w+$", path) is not None)
+    return AS_FIELD * (re.search(r"\.\w+$", path) is not None)
 
 
 def as_pytree(x: Any) -> str:

@@ -304,7 +304,7 @@ def test_a_mesh_is_called_with_sizes_and_names():
 
 
 def test_names_of_axes_are_a_sequence():
-    with pytest.raises(TypeError, match="axis_names must be a sequence of names, got 3"):
+    with pytest.raises(TypeError, match=r"axis_names must be a sequence of names, .*, got 3"):
         jax.sharding.Mesh(jax.devices()[:1], 3)
 
 
