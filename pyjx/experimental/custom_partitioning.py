@@ -13,6 +13,7 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration, jaxlib_api, tree_util
+from pyjx.core import dtypes
 from pyjx.core.arithmetic import Runs
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
@@ -392,6 +393,13 @@ class _Partitioner:
                            check_vma=False)  # types say nothing of how arguments lie
         closed = jit(mapped).trace(*[ShapeDtypeStruct(a.shape, a.dtype) for a in self.in_avals]
                                    ).jaxpr
+        got, wanted = [[f"{dtypes.name(a.dtype)}{[*a.shape]}" for a in avals]
+                       for avals in (closed.out_avals, self.out_avals)]
+        if got != wanted:
+            raise ValueError(f"Mismatch in result shapes. {got} vs {wanted}: custom_partitioning: "
+                             f"the latter is the whole result, which parts that {self} makes are "
+                             "to give as result_shardings say they lie; sharding_rule, such as "
+                             "'i -> i', says which dimensions are cut alike.")
         return (lowered_for_each(closed, mesh, platform),
                 [s._to_xla_hlo_sharding(a.ndim)
                  for s, a in zip(given, self.in_avals, strict=True)],

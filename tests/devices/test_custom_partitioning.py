@@ -94,3 +94,19 @@ def test_it_has_no_derivative(mesh):
                     sharding_rule="i -> i")
     with pytest.raises(NotImplementedError, match="custom_partitioning"):
         jax.grad(lambda x: f(x).sum())(jnp.ones(3))
+
+
+@pytest.mark.parametrize("rule", [None, "i -> i"])
+def test_parts_make_the_whole_result(mesh, rule):
+    x = jax.device_put(np.ones(8, "f4"), NamedSharding(mesh, P("x")))
+    f = custom_partitioning(lambda x: x * 2)
+    f.def_partition(lambda mesh, args, result: (
+        mesh, (lambda x: x * 2) if rule is None else lambda x: x[:0],
+        result.sharding, (args[0].sharding,)), sharding_rule=rule)
+    with pytest.raises(Exception, match=r"Mismatch in result shapes. \['float32\[\d\]'\] vs "
+                                        r"\['float32\[8\]'\]: .*'i -> i', says which"):
+        jax.jit(f)(x)
+    g = custom_partitioning(lambda x: x * 2)
+    g.def_partition(lambda mesh, args, result: (
+        mesh, lambda x: x * 2, result.sharding, (args[0].sharding,)), sharding_rule="i -> i")
+    np.testing.assert_array_equal(jax.jit(g)(x), 2 * np.ones(8))
