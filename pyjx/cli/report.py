@@ -114,8 +114,9 @@ class Section(Record):
                  for row in self.rows]
         rows = "\n".join([f"<tr{name}>{''.join(map(cell, self.head, row))}</tr>"
                           for name, row in zip(names, self.rows, strict=True)])
+        table = f"\n<table><tr>{head}</tr>\n{rows}</table>" if rows else ""
         return (f"<h2 id={self.anchor}>{html.escape(self.title)}</h2>\n"
-                f"<p>{html.escape(self.note)}</p>\n<table><tr>{head}</tr>\n{rows}</table>")
+                f"<p>{html.escape(self.note)}</p>{table}")
 
 
 class Timer:

@@ -11,6 +11,7 @@ import pytest
 
 import pyjx as jax
 from pyjx.__main__ import main
+from pyjx.cli import report
 from pyjx.runtime.explain import cure_for
 from tests.cli.test_doctor import ROOT, run
 
@@ -198,6 +199,11 @@ def test_where_nothing_was_compiled_there_are_no_empty_tables(tmp_path):
     found = run("report", str(path), JAX_PLATFORMS="cpu")
     assert "\nTime: " in found.stderr
     assert "Functions:" not in found.stderr and "nothing was found" not in found.stderr
+
+
+def test_a_table_without_rows_is_left_out_of_the_page():
+    empty = report.Section("What would shorten it", "nothing was found.", ("function",), ())
+    assert empty.html(frozenset()).endswith("<p>nothing was found.</p>")
 
 
 @pytest.mark.parametrize(("given", "meant"), [

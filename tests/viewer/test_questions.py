@@ -162,6 +162,22 @@ def test_why_a_function_was_compiled_twice(page, browser, tmp_path):  # noqa: F8
     report.page.close()
 
 
+@pytest.mark.parametrize("width", [700, 900])
+def test_wide_tables_of_the_report_scroll_by_themselves(browser, tmp_path, width):  # noqa: F811
+    name = "a_function_of_some_name"
+    (tmp_path / "named.py").write_text(
+        f"import pyjx as jax\n@jax.jit\ndef {name}(x):\n  return x\n"
+        f"jax.jit(lambda x: {name}(x)).lower(1.0)\n{name}(1.0)\n{name}(jax.numpy.ones(3))\n")
+    subprocess.run([sys.executable, "-m", "pyjx", "report", "-o", tmp_path / "report.html",
+                    tmp_path / "named.py"], check=True)
+    report = opened(browser, tmp_path / "report.html", width=width)
+    assert "no program" in report.inner_text("#compilations + p + table")
+    assert report.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert report.evaluate("[...document.querySelectorAll('table')].some("
+                           "(t) => t.scrollWidth > t.clientWidth)")
+    report.close()
+
+
 def test_what_is_alive_at_the_peak(page):
     page.on("#tab-memory")
     assert "3.05 MiB" in page.text("#memory .largest .link")
