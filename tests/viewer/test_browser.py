@@ -357,7 +357,7 @@ OVERLAPS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", [900, 1280, 1920])
+@pytest.mark.parametrize("width", [700, 900, 1180, 1280, 1400, 1920])
 def test_nothing_overlaps(browser, file, width):  # noqa: F811
     page = viewed(browser, file, width=width, height=800)
     assert page.evaluate(OVERLAPS) == []
@@ -368,6 +368,21 @@ def test_nothing_overlaps(browser, file, width):  # noqa: F811
     page.fill("#query", "layer")
     assert page.locator("#hits").is_visible() and settled(page).evaluate(OVERLAPS) == []
     assert not page.errors
+    page.close()
+
+
+@pytest.mark.parametrize("width", [900, 1200, 1400, 1920])
+def test_all_figures_are_seen(browser, tmp_path, width):  # noqa: F811
+    file = tmp_path / "sum.html"
+    file.write_text(viewer.page("sum", jaxpr=jax.make_jaxpr(jnp.sum)(jnp.ones(3)), cost={
+        f"{name} by XLA, on one device": 12345.0 for name in ("flops", "bytes accessed", "peak")}))
+    page = viewed(browser, file, width=width)
+    assert page.inner_text("#forms .count") == "1 operation"
+    below = page.evaluate("""() => [...document.querySelectorAll(".figures div")].map((e) =>
+      e.getBoundingClientRect().bottom - $("figures").getBoundingClientRect().bottom)""")
+    assert len(below) == 5 and max(below) < 1
+    page.set_viewport_size({"width": 1280 if width == 1920 else 1920, "height": 900})
+    assert settled(page).evaluate("$('figures').scrollHeight - $('figures').clientHeight") == 0
     page.close()
 
 

@@ -81,6 +81,11 @@ class App {
     $("figures").title = figures.map((pair) => pair.join(": ")).join("\n");
     $("figures").innerHTML = figures.map(([key, value]) =>
       `<div><dt>${escapeHtml(key)}</dt><dd>${escapeHtml(value)}</dd></div>`).join("");
+    const bar = $("figures").parentElement.classList;
+    new ResizeObserver(() => {
+      bar.remove("crowded");
+      bar.toggle("crowded", $("figures").scrollHeight > $("figures").clientHeight);
+    }).observe(document.body);
   }
 
   /** On how many devices what a form shows is done, where there are several. */

@@ -22,7 +22,7 @@ class Pane {
   build() {
     const { form } = this;
     const count = form.kind.reduce((n, kind) => n + (kind === OPERATION), 0);
-    const counted = `${count.toLocaleString("en")} operations${form.once}`;
+    const counted = `${count.toLocaleString("en")} operation${count === 1 ? "" : "s"}${form.once}`;
     this.element = document.createElement("section");
     this.element.className = "pane";
     this.element.setAttribute("aria-label", form.title);
