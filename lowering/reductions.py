@@ -353,7 +353,8 @@ def _select_and_scatter(b: Block, eqn: JaxprEqn, x: str, source: str, init: str)
 
 # On CPU they are a loop along the axis, whose body works on whole slices: it reads and writes each
 # element once, which measured several times faster there than windowed or tree forms. Elsewhere
-# slices are combined in log2(n) doubling steps, all elements at once.
+# slices are combined in log2(n) doubling steps, all elements at once; where a symbol stands for n,
+# a loop takes these steps.
 
 # What a sum is accumulated in: the loop costs the same, and long sums keep their precision.
 _WIDER: dict[Any, Any] = {
@@ -369,6 +370,7 @@ _BINARY = {"cumsum": "stablehlo.add", "cumprod": "stablehlo.multiply",
 _UNROLLED = 8
 
 index = ShapedArray((), np.int32)
+long_index = ShapedArray((), np.int64)
 
 
 _NAMES = tuple(_IDENTITY)
@@ -435,16 +437,15 @@ def _loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], init: Any, carried: 
     total = row.update(dtype=carried)
     whole = [whole_along(b, x, aval, (axis,), apart=True) for x in operands]
     zero = b.constant(0, index)
-    start_types = ", ".join(["tensor<i32>"] * aval.ndim)
-    sizes = ", ".join(map(str, row.shape))
+    start_types = ", ".join([tensor_type(index)] * aval.ndim)
 
     def sliced(place: str, acc: str, out: str) -> list[str]:
         if reverse:
             place = b.binary("stablehlo.subtract", b.constant(n - 1, index), place, index)
         starts = ", ".join([place if d == axis else zero for d in range(aval.ndim)])
         items = [b.line(
-            f"stablehlo.dynamic_slice {v}, {starts}, sizes = [{sizes}] : ({tensor_type(aval)}, "
-            f"{start_types}) -> {tensor_type(row)}") for v in whole]
+            f"stablehlo.dynamic_slice {v}, {starts}, sizes = {int_list(row.shape)} : "
+            f"({tensor_type(aval)}, {start_types}) -> {tensor_type(row)}") for v in whole]
         acc = step(acc, [b.convert(v, row, total) for v in items], total)
         return [acc, b.line(
             f"stablehlo.dynamic_update_slice {out}, {b.convert(acc, total, row)}, {starts} : "
@@ -471,14 +472,36 @@ def _doubling(b: Block, eqn: JaxprEqn, operands: Sequence[str], identities: Sequ
               combine: Combine) -> str:
     """Combine each element with the one 1, 2, 4, ... places before it."""
     aval, axis, reverse = _given(eqn)
-    scalar = ShapedArray((), aval.dtype)
+    fills = [b.constant(v, ShapedArray((), aval.dtype)) for v in identities]
+    n = aval.shape[axis]
+
+    def moved(totals: Sequence[str], low: Any, high: Any) -> list[tuple[str, ShapedArray]]:
+        config = [(0, 0, 0)] * aval.ndim
+        config[axis] = (high, low, 0) if reverse else (low, high, 0)
+        return [pad(b, t, aval, v, config) for t, v in zip(totals, fills, strict=True)]
+
+    def body(state: Sequence[str]) -> list[str]:
+        distance, *totals = state
+        start = distance if reverse else b.binary("stablehlo.subtract", b.constant(n, long_index),
+                                                  distance, long_index)
+        starts = [start if d == axis else b.constant(0, long_index) for d in range(aval.ndim)]
+        before = [b.line(
+            f"stablehlo.dynamic_slice {v}, {', '.join(starts)}, sizes = {int_list(aval.shape)} : "
+            f"({tensor_types([of, *[long_index] * aval.ndim])}) -> {tensor_type(aval)}")
+            for v, of in moved(totals, n, 0)]
+        # Of a distance added to itself XLA 0.10 takes the second for a constant, and aborts.
+        twice = b.binary("stablehlo.multiply", distance, b.constant(2, long_index), long_index)
+        return [twice, *combine(before, totals, aval)]
+
+    def goes_on(state: Sequence[str]) -> str:
+        return b.compare("LT", state[0], b.constant(n, long_index), long_index)
+
+    if type(n) is not int:
+        avals = [long_index, *[aval] * len(operands)]
+        return b.loop([b.constant(1, long_index), *operands], avals, goes_on, body)[-1]
     totals = list(operands)
     distance = 1
-    while aval.size != 0 and distance < aval.shape[axis]:
-        config = [(0, 0, 0)] * aval.ndim
-        config[axis] = (-distance, distance, 0) if reverse else (distance, -distance, 0)
-        before = [pad(b, t, aval, b.constant(v, scalar), config)[0]
-                  for t, v in zip(totals, identities, strict=True)]
-        totals = combine(before, totals, aval)
+    while aval.size != 0 and distance < n:
+        totals = combine([v for v, _ in moved(totals, distance, -distance)], totals, aval)
         distance *= 2
     return totals[-1]

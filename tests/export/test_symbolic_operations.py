@@ -97,6 +97,32 @@ def test_symbolic_sizes_give_what_known_ones_give(name):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
 
 
+# Each is another program for CPUs than for other platforms.
+CUMULATIVE = {
+    "cumsum": jnp.cumsum, "cumprod": jnp.cumprod, "cummax": lax.cummax,
+    "cumlogsumexp": lax.cumlogsumexp,
+    "cummin, reverse": lambda x: lax.cummin(x, reverse=True),
+    "of a matrix": lambda x: jnp.cumsum(x[:, None] * x, 1),
+    "narrow": lambda x: lax.cumsum(x.astype("int4")).astype(int),
+    "slopes of a sum": jax.grad(lambda x: (jnp.cumsum(x) ** 2).sum()),
+    "slopes of a product": jax.grad(lambda x: (jnp.cumprod(x) ** 2).sum()),
+    "unique": lambda x: jnp.unique(x, size=3),
+    "nonzero": lambda x: jnp.nonzero(x > 0.5, size=2),
+}
+
+
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+@pytest.mark.parametrize("name", CUMULATIVE)
+def test_cumulative_operations_of_other_platforms(name, platform):
+    fun = jax.jit(CUMULATIVE[name])
+    x = jax.ShapeDtypeStruct(export.symbolic_shape("m"), np.float32)
+    e = export.export(fun, platforms=[platform],
+                      disabled_checks=[export.DisabledSafetyCheck.platform()])(x)
+    for size in (1, 2, 13):
+        x = np.random.default_rng(0).uniform(0.1, 1.2, size).astype(np.float32)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), e.call(x), fun(x))
+
+
 @pytest.mark.parametrize("value", [
     np.float32(2), np.complex64(2j), np.array(2, dtypes.bfloat16)[()], np.int32(3), np.True_,
     np.ones(3, np.float32), np.arange(1, 4), 2.5, 2], ids=lambda v: type(v).__name__)
