@@ -14,7 +14,7 @@ import numpy as np
 
 from pyjx.core.arithmetic import FIRST, FIRST_AND_THIRD
 from pyjx.core.array_type import Array, ArrayLike
-from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
+from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval, is_valid_value
 from pyjx.core.contents import deduplicated
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import sharding_of_sums
@@ -23,6 +23,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, trace_to_jaxpr
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import batch_flat
 from pyjx.engine.forward import jvp_flat
@@ -287,12 +288,17 @@ def scatter_apply(operand: ArrayLike, scatter_indices: ArrayLike, func: Callable
 def _traced(func: Callable[[Any], Any], scalar: ShapedArray) -> ClosedJaxpr:
     if not callable(func):
         raise TypeError(f"scatter_apply: func must be a function, got {func!r}")
-    closed = deduplicated(
-        trace_to_jaxpr(lambda x, _: [_operand("scatter_apply", func(x))], (scalar, scalar)))
+    wanted = f"scatter_apply: func must return a value of type {scalar.str_short()}, got"
+
+    def flat(x: Any, _: Any) -> list[Any]:
+        if not is_valid_value(result := func(x)):
+            raise TypeError(f"{wanted} {shortened(result)}.")
+        return [_operand("scatter_apply", result)]
+
+    closed = deduplicated(trace_to_jaxpr(flat, (scalar, scalar)))
     out = closed.out_avals[0]
     if out.shape or out.dtype != scalar.dtype:
-        raise TypeError(f"scatter_apply: func must return a value of type {scalar.str_short()}, "
-                        f"got {out.str_short()}.")
+        raise TypeError(f"{wanted} {out.str_short()}.")
     if any(isinstance(c, Tracer) or get_aval(c).shape for c in closed.consts):
         raise TypeError("scatter_apply: func may depend on its argument and on concrete scalars "
                         "only, not on arrays or traced values.")

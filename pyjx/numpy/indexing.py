@@ -17,7 +17,7 @@ from pyjx import lax as ops
 from pyjx import numpy as jnp
 from pyjx.core import dtypes, frames
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
-from pyjx.core.avals import ShapedArray, aval_makers, get_aval
+from pyjx.core.avals import ShapedArray, aval_makers, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.integers import as_bool, max_dim, min_dim
 from pyjx.core.records import Record
@@ -254,8 +254,9 @@ def write(method: str, x: ArrayLike, y: Any, pattern: tuple[Entry, ...],
     if 0 in plan.shape or 0 in shape:
         return x
     if method == "apply":
-        out = ops.scatter_apply(wide, plan.indices, lambda v: convert(function(v), old.dtype),
-                                numbers, update_shape=plan.shape, **flags)
+        out = ops.scatter_apply(
+            wide, plan.indices, lambda v: convert(made, old.dtype) if is_valid_value(
+                made := function(v)) else made, numbers, update_shape=plan.shape, **flags)
     else:
         dtype = _common_dtype(y, old)
         # What is set is cast once; what is combined is computed in the dtype of both.

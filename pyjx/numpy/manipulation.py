@@ -181,6 +181,10 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) 
     """
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
+    if order not in ("A", "C", "F"):
+        hint = "The orders are 'C' and 'F'." if isinstance(order, str) else (
+            f"From an axis on it is x.reshape(*x.shape[:{order}], -1).")
+        raise ValueError(f"Unexpected value for 'order' argument: {order}. {hint}")
     (a,) = operands("ravel", a)
     return body_of(reshape)(a, (get_aval(a).size,), order, out_sharding=out_sharding)
 

@@ -186,6 +186,8 @@ STORED = "store jnp.asarray(value, ref.dtype)"
      lambda: MATRIX.reshape((3, 2, 1))),
     (lambda: jnp.reshape(V, 3, 1), "'order' argument: 1. If the last one is a size, give the "
      "shape as one tuple: (3, 1).", lambda: jnp.reshape(V, (3, 1))),
+    (lambda: MATRIX.flatten(1), "From an axis on it is x.reshape(*x.shape[:1], -1).",
+     lambda: MATRIX.reshape(*MATRIX.shape[:1], -1)),
     (lambda: MATRIX[MATRIX > 1, 0], "indexed. A mask counts for as many axes as it has.",
      lambda: MATRIX[MATRIX > 1]),
     (lambda: jnp.linalg.norm(X, 2), "axis=(). Of a number it is jnp.abs(x).", lambda: jnp.abs(X)),
@@ -205,6 +207,8 @@ def test_cures_of_functions_are_followed(call: Callable[[], Any], words: str,
     (lambda: lax.scan(lambda c, x: (c, x), 0, []), "no values to scan over", "init alone"),
     (lambda: jnp.linalg.solve(jnp.ones((2, 3, 3)), jnp.ones((5, 3))), "shapes (2, 3, 3) and (5, 3)",
      "squeeze"),
+    (lambda: V.at[0].apply(lambda x: None), "func must return a value of type float32[], got None.",
+     "closure"),
     (lambda: jnp.trace(MATRIX, V), "trace: offset must be an integer, got Array(", "tuple"),
     (lambda: nn.softmax(V, V), "softmax: axis must be an integer, a name, a sequence of these or "
      "None, got Array(", "asarray"),
