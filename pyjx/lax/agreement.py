@@ -370,7 +370,7 @@ def check_nothing_is_summed(op: str, apart: frozenset[Any], holds: str, operands
             raise ValueError(
                 f"{op}: devices along the axes {axes} {holds} of their own, which close over a "
                 f"value of type {x.aval.str_short()} that is one for all, so its gradient is a sum "
-                "over them. Give the value as an operand or in the carry, or cast it: "
+                "over them. Give the value as an operand or in the carry, or cast it before: "
                 f"lax.pcast(x, {axes}, to='varying').")
 
 

@@ -23,7 +23,7 @@ from pyjx.core.places import names_in_types, spec_along
 from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.primitive import vary
 from pyjx.core.records import Record
-from pyjx.core.references import check_distinct, check_undivided, is_ref
+from pyjx.core.references import check_distinct, check_not_returned, check_undivided, is_ref
 from pyjx.core.specs import HiPspec, Infer, InferFromArgs, PartitionSpec, UnreducedKind, axes_of
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
 from pyjx.core.value_texts import shortened
@@ -47,7 +47,7 @@ from pyjx.parallel.refusals import raise_too_long, raise_uneven, raise_varying
 from pyjx.runtime import backends, signature
 from pyjx.runtime.abstract import described
 from pyjx.runtime.device_put import device_put
-from pyjx.runtime.jit import jit
+from pyjx.runtime.jit import jit, path_in
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.placement import Described, committed_sharding
 from pyjx.runtime.sharding import NamedSharding, check_spec
@@ -227,12 +227,14 @@ class _Mapped(Record):
                           for i in range(in_tree.num_leaves)])
             out_specs = self._out_specs(mesh, names, flat.out_tree, outs)
             if self.check_vma:  # side by side the parts of devices are values of their own
-                outs = [x if get_aval(x).is_high else vary(x, frozenset(axes_of(s)))
+                outs = [x if get_aval(x).is_high or is_ref(x) else vary(x, frozenset(axes_of(s)))
                         for x, s in zip(outs, out_specs, strict=True)]
             return outs
 
         with mesh_axes(mesh.abstract_mesh, ordered(mesh, names), self.check_vma):
             closed = trace_to_jaxpr(run, local, debug)
+        check_not_returned(closed, debug.func_src_info, "shard_map",
+                           lambda i: path_in(flat.out_tree, i))
         return _Traced(closed, in_specs, out_specs, flat.out_tree, mesh, names)
 
     # -- what errors call it

@@ -110,6 +110,14 @@ def test_the_same_reference_twice(smap):
         jax.jit(smap(lambda r, s: r.__setitem__(..., s[...]), (P("i"), P("i")), None))(ref, ref)
 
 
+def test_references_are_not_returned(smap):
+    words = "traced for shard_map returned a mutable array reference of type Ref.* line .*test_sha"
+    with pytest.raises(ValueError, match=f"(?s){words}"):
+        smap(jax.new_ref)(X)
+    with pytest.raises(ValueError, match="array was passed in as the argument r"):
+        smap(lambda r: (0 * X[:1], r), P(), (P("i"), P()))(jax.new_ref(X))
+
+
 # -- what varies -----------------------------------------------------------------------------------
 
 
