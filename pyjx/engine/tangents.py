@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 
@@ -77,6 +77,10 @@ class UndefinedPrimal:
 
     def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval})"
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError("The function is not linear: an operand whose value is asked for depends "
+                        f"on the arguments. {TO_BE_LINEAR}")
 
 
 # Pytrees without leaves, so that functions under any transformation may take and return them.

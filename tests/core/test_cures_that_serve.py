@@ -186,6 +186,9 @@ STORED = "store jnp.asarray(value, ref.dtype)"
      lambda: MATRIX.reshape((3, 2, 1))),
     (lambda: jnp.reshape(V, 3, 1), "'order' argument: 1. If the last one is a size, give the "
      "shape as one tuple: (3, 1).", lambda: jnp.reshape(V, (3, 1))),
+    (lambda: jax.grad(lambda x: jnp.linalg.eig(x)[0].real.sum())(jnp.eye(2)),
+     "as jnp.linalg.eigvals gives them, have derivatives",
+     lambda: jax.grad(lambda x: jnp.linalg.eigvals(x).real.sum())(jnp.eye(2))),
     (lambda: MATRIX.flatten(1), "From an axis on it is x.reshape(*x.shape[:1], -1).",
      lambda: MATRIX.reshape(*MATRIX.shape[:1], -1)),
     (lambda: MATRIX[MATRIX > 1, 0], "indexed. A mask counts for as many axes as it has.",
@@ -209,6 +212,10 @@ def test_cures_of_functions_are_followed(call: Callable[[], Any], words: str,
      "squeeze"),
     (lambda: V.at[0].apply(lambda x: None), "func must return a value of type float32[], got None.",
      "closure"),
+    (lambda: jax.linear_transpose(lambda x: x / x, V)(V), "The function is not linear: an operand "
+     "whose value is asked for depends on the arguments.", "UndefinedPrimal"),
+    (lambda: jax.linear_transpose(lambda x: lax.cond(x > 0, lambda: x, lambda: 2 * x), X)(X),
+     "What is transposed must be linear", "UndefinedPrimal"),
     (lambda: jnp.trace(MATRIX, V), "trace: offset must be an integer, got Array(", "tuple"),
     (lambda: nn.softmax(V, V), "softmax: axis must be an integer, a name, a sequence of these or "
      "None, got Array(", "asarray"),

@@ -68,7 +68,8 @@ def _jvp(primals: Values, tangents: Tangents, *, compute_left_eigenvectors: bool
         raise NotImplementedError(
             "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the "
             "input that JAX cannot check (see the enable_eigvec_derivs argument to "
-            "jax.lax.linalg.eig). Pass enable_eigvec_derivs=True to jax.lax.linalg.eig to opt in.")
+            "jax.lax.linalg.eig). Pass enable_eigvec_derivs=True to jax.lax.linalg.eig to opt in. "
+            "Eigenvalues alone, as jnp.linalg.eigvals gives them, have derivatives in any case.")
     w, *found, v = eig_p.bind(x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
                               enable_eigvec_derivs=enable_eigvec_derivs, **params)
     dx = cast(dx, get_aval(w).dtype)
