@@ -275,6 +275,14 @@ def test_the_form_that_takes_long_is_told(slow, monkeypatch):
     assert "emit-hlo: lowering slow for cpu (2 of 2 forms), for 0 s\n" in slow()
 
 
+def test_results_that_are_keys(run):
+    split = "lambda k: (jax.random.split(k), jax.random.split(k, 20), 1.0)"
+    for options in ([], ["--time"]):
+        status, _, err = run("-c", split, "key[]", "--run=2", *options)
+        assert status == 0 and "result[0]: key<fry>[2] [[" in err, err
+        assert "result[1]: key<fry>[20] ...\n" in err
+
+
 def test_what_takes_no_time_is_not_told(run, model):
     """Nor where there is nobody to tell."""
     assert run(f"{model}:affine", "f32[2]", "--emit", "hlo-opt")[2] == ""

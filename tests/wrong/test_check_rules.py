@@ -128,7 +128,18 @@ def test_what_is_right():
                 + jax.checkpoint(lambda z: jnp.exp(z).sum())(lax.stop_gradient(z)))
 
     found = inspect.check_rules(f, X, W)
-    assert found and found.checked > 30 and found.passed_by == ("scan",), found
+    assert found and found.checked > 30, found
+    assert found.passed_by == ("scan", "solve", "stop_gradient")
+
+
+@pytest.mark.parametrize("f", [
+    jnp.linalg.eigh, jnp.linalg.eigvalsh, lambda a: lax.linalg.eigh(a, symmetrize_input=False),
+    lambda a: jax.scipy.linalg.solve(a, a[0], assume_a="pos"),
+    lambda a: jax.random.gamma(jax.random.key(0), a[0], (2, 3)),
+    lambda a: jax.random.beta(jax.random.key(0), a[0], a[1])])
+def test_what_is_right_of_symmetric_matrices_and_by_implicit_derivatives(f):
+    found = inspect.check_rules(f, W @ W.T + 3 * jnp.eye(3))
+    assert found.checked and not found.wrong, found
 
 
 def test_check_grads_names_the_rule():

@@ -21,6 +21,7 @@ from pyjx.inspect.comparison import diff
 from pyjx.inspect.figures import roofline
 from pyjx.inspect.platforms import UnavailableError
 from pyjx.inspect.program import Program, TracedProgram, UnsupportedError
+from pyjx.inspect.running import raw
 from pyjx.lazy import deferred
 from pyjx.runtime.abstract import ShapeDtypeStruct
 
@@ -224,7 +225,9 @@ def _shown_lines(lines: Sequence[str]) -> str:
 
 
 def _summary(x: Any) -> str:
-    array = np.asarray(x)
+    array = np.asarray(raw(x))
+    if x is not raw(x):  # keys, and the words behind them
+        return f"{x.dtype}{list(x.shape)} {array.tolist() if array.size <= 8 else '...'}"
     if array.size <= 8:
         return f"{array.dtype}{list(array.shape)} {array.tolist()}"
     wide = array.astype(np.float64) if array.dtype.kind not in "c" else np.abs(array)
