@@ -766,7 +766,7 @@ class Config:
 
 def _alike(name: str) -> list[str]:
     """The flag that a name is like, or has as one of its words, if there is one."""
-    return difflib.get_close_matches(name, states, 1) or [
+    return difflib.get_close_matches(name, states, 1, 0.75) or [
         flag for flag in states if name.removeprefix("jax_") in flag.split("_")][:1]
 
 

@@ -597,6 +597,11 @@ def test_one_context_in_two_threads_gives_each_what_it_had(shared, outer, value)
 MESHES = [jax.sharding.AbstractMesh((1,), (name,)) for name in "xy"]
 
 
+def test_names_that_no_flag_is_like():
+    with pytest.raises(AttributeError, match="has no attribute 'enable_omnistaging'$"):
+        _ = config.enable_omnistaging
+
+
 @pytest.mark.parametrize(("name", "flag"), [
     ("enable_x64", "jax_enable_x64"), ("x64", "jax_enable_x64"), ("debug_nan", "jax_debug_nans")])
 def test_names_that_are_like_those_of_flags(name, flag):

@@ -102,7 +102,10 @@ _OF_ARRAYS = ("dtype", "ndim", "shape", "size")
 
 class NotAnArrayError(TypeError, AttributeError):
     """A type of a library is asked for what types of arrays have: by the user, or by an operation
-    that takes arrays."""
+    that takes arrays.
+
+    Ways out: give the operation the arrays that the value is made of.
+    """
 
 
 class MutableHiType(HiType):

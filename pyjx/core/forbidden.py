@@ -12,6 +12,9 @@ from pyjx.states import Context, LocalState
 
 class ForbiddenCollectiveError(Exception):
     """An operation needs a collective across an axis of the mesh across which there is to be none.
+
+    Ways out: move the collective out of the context that forbids it, or leave its axis out of the
+    set.
     """
 
 

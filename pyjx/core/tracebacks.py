@@ -19,7 +19,11 @@ call_notes = deferred("pyjx.core.call_notes")
 
 
 class UnfilteredStackTrace(Exception):
-    """Carries the whole traceback of an exception whose own traceback was filtered."""
+    """Carries the whole traceback of an exception whose own traceback was filtered.
+
+    Ways out: it is only the cause of another error; `JAX_TRACEBACK_FILTERING=off` shows all frames
+    in that one.
+    """
 
 
 _REMOVED_NOTE = (

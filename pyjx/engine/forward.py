@@ -72,7 +72,11 @@ class LinearizeTracer(JVPTracer):
 
 
 class CustomVJPException(UnexpectedTracerError):
-    """A function with a custom derivative was differentiated by a value that it closes over."""
+    """A function with a custom derivative was differentiated by a value that it closes over.
+
+    Ways out: let the value be an argument of the function, or close over it through
+    `jax.closure_convert`; `jax.lax.stop_gradient(value)`, where it has no derivative.
+    """
 
     def __init__(self, primitive: Primitive, whose: str = "") -> None:
         kind = primitive.name.removesuffix("_call")

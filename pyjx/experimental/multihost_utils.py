@@ -378,7 +378,11 @@ global_array_to_host_local_array_p = _linear(
 
 
 class ProcessFailureError(Exception):
-    """Processes died within a block of `live_devices`; `failed_devices` were theirs."""
+    """Processes died within a block of `live_devices`; `failed_devices` were theirs.
+
+    Ways out: go on with the devices that `live_devices` gives next, from the last state that was
+    saved.
+    """
 
     def __init__(self, failed_devices: Any) -> None:
         self.failed_devices = failed_devices

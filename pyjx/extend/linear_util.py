@@ -21,7 +21,11 @@ __all__ = [
 
 
 class StoreException(Exception):
-    """Auxiliary output was read before the function was called, or written twice."""
+    """Auxiliary output was read before the function was called, or written twice.
+
+    Ways out: call the function that `transformation_with_aux` gives before what it stores is read,
+    and make another one for another call.
+    """
 
 
 class Store:

@@ -23,7 +23,10 @@ from pyjx.inspect.platforms import stablehlo_versions
 
 
 class RefusedError(RuntimeError):
-    """The interpreter does not know an operation of the program."""
+    """The interpreter does not know an operation of the program.
+
+    Ways out: check against `numpy-float64` or `eager`, which know them all.
+    """
 
 
 def closed_program(text: str, args: Sequence[Any], results: Sequence[ShapedArray]) -> str:

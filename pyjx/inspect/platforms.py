@@ -13,7 +13,10 @@ from pyjx.runtime import backends
 
 
 class UnavailableError(RuntimeError):
-    """What was asked for needs something that is not installed, or not here."""
+    """What was asked for needs something that is not installed, or not here.
+
+    Ways out: the message names what to install, or how many devices there are.
+    """
 
 
 class Platform(Record):

@@ -140,7 +140,11 @@ _TRITON = "xla_gpu_enable_triton_gemm"
 
 
 class UnsupportedError(ValueError):
-    """There is no such form of this program, or on this platform."""
+    """There is no such form of this program, or on this platform.
+
+    Ways out: the message names the form or the platform that there is; a program with symbolic
+    sizes has more forms once it is given numbers.
+    """
 
 
 class Program:

@@ -31,7 +31,11 @@ _MOST_INLINE = 64  # elements of an array that is written out
 
 
 class UnwritableError(TypeError):
-    """A program holds what no Python text stands for."""
+    """A program holds what no Python text stands for.
+
+    Ways out: the message names what it is; `export.export(f)(x).serialize()` writes programs as
+    bytes.
+    """
 
 
 def python_file(closed: ClosedJaxpr, args: Sequence[Any] | None, about: str) -> str:

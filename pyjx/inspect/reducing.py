@@ -42,11 +42,18 @@ HANGS = 1.5  # seconds that a part of a program that hangs may run before it is 
 
 
 class NothingFailsError(ValueError):
-    """The program that is to be reduced does not fail."""
+    """The program that is to be reduced does not fail.
+
+    Ways out: run it once by itself, and tell by `fails` what is wrong with it: that, not only an
+    error, is what is kept as the program becomes smaller.
+    """
 
 
 class CommandNotFoundError(ValueError):
-    """The command that is to tell whether a program fails cannot be started."""
+    """The command that is to tell whether a program fails cannot be started.
+
+    Ways out: write the path of the command, and let the file be executable.
+    """
 
 
 class Reduced(Record):

@@ -27,7 +27,11 @@ from pyjx.viewer.ranking import BALANCES, costs, lines_of
 
 
 class CheckError(RuntimeError):
-    """The program cannot be checked in this way."""
+    """The program cannot be checked in this way.
+
+    Ways out: another of the ways, which are `numpy-float64`, `eager` and `interpreter`, as the
+    message says why this one does not serve.
+    """
 
 
 class Run(Record):

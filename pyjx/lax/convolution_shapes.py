@@ -48,7 +48,10 @@ def dilated(size: int, dilation: int) -> int:
 
 
 class UnknownPadding(ValueError, RuntimeError):
-    """A name of a padding that there is not. Code for JAX catches it as a RuntimeError."""
+    """A name of a padding that there is not. Code for JAX catches it as a RuntimeError.
+
+    Ways out: `'SAME'`, `'SAME_LOWER'`, `'VALID'`, or a pair of numbers for each axis.
+    """
 
 
 def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],

@@ -45,7 +45,11 @@ _KEEP_FRACTION = 0.8  # of the bound, when entries are evicted
 
 
 class CacheVerificationError(RuntimeError):
-    """A program on disk is not what compiling it anew gives."""
+    """A program on disk is not what compiling it anew gives.
+
+    Ways out: delete the folder of the cache, which `python -m pyjx doctor` names, or turn the flag
+    off that compares them.
+    """
 
 
 def _failed(error: Exception, message: str) -> None:

@@ -37,8 +37,10 @@ def test_every_error_of_the_package_is_explained(capsys):
     assert {"IndivisibleError", "DuplicateSpecError", "NaNError", "UnknownPadding"} <= classes
     main(["explain"])
     assert classes <= {line.split()[0] for line in capsys.readouterr().out.splitlines()[3:]}
-    assert main(["explain", "IndivisibleError"]) == 0
-    assert "Ways out: pad the array" in capsys.readouterr().out
+    for name in sorted(classes - {"JAXTypeError", "JAXIndexError"}):
+        assert main(["explain", name]) == 0
+        text = capsys.readouterr().out
+        assert "Ways out: " in text or name in ("JaxprTypeError", "RetraceWarning"), text
 
 
 def test_flags_tell_values_and_variable(capsys):

@@ -157,3 +157,13 @@ def test_malformed(argv: tuple[str, ...], place: Path, capfd: pytest.CaptureFixt
     assert lines[0].startswith("emit-hlo: ") and len(lines) <= 24
     assert "Traceback" not in err and max(map(len, lines)) < 500
     assert state(place) == before
+
+
+@pytest.mark.parametrize("spec", ["3", "n=3"])
+def test_values_that_a_program_asks_for_may_be_static(spec: str, run) -> None:
+    size = "lambda x, n: x + jnp.zeros(n)"
+    assert run("-c", size, "f32[]", "i32[]")[2].endswith("for (f32[], i32[])\n")
+    cure = "Of this command a static argument is n==3, or --static n=3.\n"
+    assert run("-c", size, "f32[]", spec)[2].endswith(cure)
+    for static in (["n==3"], ["--static", "n=3"]):
+        assert run("-c", size, "f32[]", *static)[0] == 0

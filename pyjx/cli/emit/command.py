@@ -35,7 +35,15 @@ from pyjx.cli.emit.messages import (
     say,
     working,
 )
-from pyjx.cli.emit.transformed import Call, call_for, check_shardings, jit_options, mesh_of, shown
+from pyjx.cli.emit.transformed import (
+    Call,
+    call_for,
+    check_shardings,
+    jit_options,
+    mesh_of,
+    shown,
+    static_cure,
+)
 from pyjx.core import frames
 from pyjx.inspect.platforms import Platform, UnavailableError, have_cpus, platform
 from pyjx.inspect.program import Program, TracedProgram, UnsupportedError, read, trace
@@ -256,7 +264,7 @@ def _traced(options: Options, call: Call, name: str, where: Platform, mesh: Any)
             given = ", ".join([*map(shown, call.args),
                                *[f"{k}={shown(v)}" for k, v in call.kwargs.items()]])
             raise CommandError(f"{described(error, f'tracing {name}')}\n"
-                               f"  for ({given})", IMPORT) from error
+                               f"  for ({given}){static_cure(error, call)}", IMPORT) from error
     if options.memory_budget:
         program.check_static("what is fitted into a --memory-budget")
     return program

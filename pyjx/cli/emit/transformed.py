@@ -459,6 +459,17 @@ def _shardings(option: str, text: str, mesh: Mesh | None) -> list[Any]:
     return specs
 
 
+def static_cure(error: BaseException, call: Call) -> str:
+    """How the command line says that a number is static whose value the program has asked for."""
+    found = re.search(r"depends on the value of the argument (\w+)\.", str(error))
+    given = dict(zip([p.name for p in _parameters(call.function)], call.args, strict=False))
+    value = {**given, **call.kwargs}.get(found[1]) if found else None
+    if not found or not isinstance(value, (bool, int, float)):
+        return ""
+    return (f"\n  Of this command a static argument is {found[1]}=={value}, or --static "
+            f"{found[1]}={value}.")
+
+
 def check_shardings(error: BaseException, options: Options) -> None:
     """Raise UsageError where the shardings that were asked for do not fit what they are of."""
     for side, values in (("in", "arguments"), ("out", "outputs")):

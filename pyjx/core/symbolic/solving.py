@@ -77,7 +77,10 @@ def variables_in(avals: Sequence[Any]) -> list[str]:
 
 
 class UnexpectedDimVar(ValueError):
-    """A constraint speaks of a variable that is in no argument's shape."""
+    """A constraint speaks of a variable that is in no argument's shape.
+
+    Ways out: name a variable of the arguments' shapes, or leave the constraint out.
+    """
 
 
 def solve(avals: Sequence[Any], paths: Sequence[str] = ()) -> list[Solution]:

@@ -43,7 +43,10 @@ guard(__getattr__)
 
 
 class BarrierTimeoutError(Exception):
-    """Not all processes have written their parts in time."""
+    """Not all processes have written their parts in time.
+
+    Ways out: look for the process that has ended or is slow, and give more time by `timeout_secs`.
+    """
 
 
 def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], *, ocdbt: bool = False,

@@ -51,23 +51,44 @@ def on_host(x: Any) -> Any:
 
 
 class JaxException(Exception):
-    """A check that failed."""
+    """A check that failed.
+
+    Ways out: `err.throw()` raises what `checkify.checkify(f)(x)` gives as its first result;
+    `err.get()` is its text, and None where no check failed.
+    """
 
 
 class NaNError(JaxException):
-    """An operation gave a NaN."""
+    """An operation gave a NaN.
+
+    Ways out: the message names the operation and its line: keep its operands where it is defined,
+    by `jnp.where` on the operands rather than on the result; or leave `checkify.nan_checks` out of
+    `errors`. `jax.inspect.find(f, x)` tells where the first NaN of a program comes from.
+    """
 
 
 class OOBError(JaxException):
-    """An index was out of bounds."""
+    """An index was out of bounds.
+
+    Ways out: compute an index within the axis that the message names, as by `jnp.clip`; or, where
+    reads of the nearest element are meant, leave `checkify.index_checks` out of `errors`.
+    """
 
 
 class DivisionByZeroError(JaxException):
-    """Something was divided by zero."""
+    """Something was divided by zero.
+
+    Ways out: divide by `jnp.where(y == 0, 1, y)` and choose the result by `jnp.where`, or leave
+    `checkify.div_checks` out of `errors`.
+    """
 
 
 class FailedCheckError(JaxException):
-    """What `check` tests did not hold."""
+    """What `check` tests did not hold.
+
+    Ways out: the message is that of the call of `checkify.check`, with its values; to go on without
+    these checks leave `checkify.user_checks` out of `errors`.
+    """
 
 
 class JaxRuntimeError(ValueError):

@@ -28,15 +28,27 @@ F = TypeVar("F")
 
 
 class SparseEfficiencyError(ValueError):
-    """An operation would store far more than the array given."""
+    """An operation would store far more than the array given.
+
+    Ways out: `x.todense()`, where the dense array fits in memory; or a sum, a product or a slice
+    that keeps few elements.
+    """
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """An operation stores far more than the array given."""
+    """An operation stores far more than the array given.
+
+    Ways out: as of `SparseEfficiencyError`; where the size is meant,
+    `warnings.simplefilter("ignore", SparseEfficiencyWarning)`.
+    """
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """A GPU's sparse library could not be used, and a slower way was taken."""
+    """A GPU's sparse library could not be used, and a slower way was taken.
+
+    Ways out: none is needed, as this package never warns of it: it stands for code that filters
+    it.
+    """
 
 
 class SparseInfo(NamedTuple):
