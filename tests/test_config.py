@@ -598,7 +598,7 @@ MESHES = [jax.sharding.AbstractMesh((1,), (name,)) for name in "xy"]
 
 
 def test_names_that_no_flag_is_like():
-    with pytest.raises(AttributeError, match="has no attribute 'enable_omnistaging'$"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'enable_omnistaging'$"):
         _ = config.enable_omnistaging
 
 
