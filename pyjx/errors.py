@@ -333,9 +333,9 @@ AS_FIELD = (" In an object of a class let it be a static field: meta_fields of r
 
 def as_static(tracer: Any, passed: str = NUMBERS, text: str = AS_STATIC) -> str:
     """The sentence that says how a value may be static; a part of an argument's tree, of which the
-    others are traced, is none with them."""
+    others are traced, is none with them, but one of a tuple of sizes."""
     text, part = text.format(passed), _PART.search(_origin(tracer))
-    if part is None:
+    if part is None or not re.search("['.]", part[1]):
         return text
     apart = "let it be an argument of its own that is static"
     text = _MARKED.sub(apart, text, 1) if "mark " in text else (

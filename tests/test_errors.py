@@ -192,6 +192,10 @@ def test_a_part_of_an_argument_is_static_by_itself():
             call()
         assert apart in str(caught.value)
         assert ("let it be a static field: " in str(caught.value)) is field
+    for call in (lambda: jax.jit(lambda s: jnp.arange(s[0]))((2, 3)),
+                 lambda: jax.jit(lambda *s: jnp.arange(s[1]))(2, 3)):
+        with pytest.raises(TypeError, match="mark the argument it comes from as static"):
+            call()
     with pytest.raises(jax.errors.TracerIntegerConversionError, match="be an argument of its own"):
         jax.jit(lambda c: [1, 2][c["n"]])({"n": 1, "w": jnp.ones(2)})
 
