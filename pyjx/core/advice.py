@@ -583,7 +583,9 @@ def _as_no_key(exc: Exception, found: re.Match[str], last: TracebackType) -> str
             i == 1 and hasattr(x, "aval") and x.dtype == np.uint32 and x.shape[-1:] == (2,))
             for i, x in enumerate(given)]):
         return None
-    name = last.tb_frame.f_locals["name"]  # of the function that checks its key
+    public = next(tracebacks_of(exc)).tb_frame.f_code  # of which another one may check the key
+    name = public.co_name if public.co_varnames[:1] in (("key",), ("rng",)) else (
+        last.tb_frame.f_locals["name"])
     said = found.string.partition(" If that is a seed")[0].partition(" A key is made")[0]
     return f"{said} The key comes first: {name}(key, ...)."
 

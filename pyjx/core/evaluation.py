@@ -15,6 +15,7 @@ from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, ja
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import as_recorded
 from pyjx.core.trace import eager_trace, state
+from pyjx.core.value_texts import counted
 
 # -- programs run ----------------------------------------------------------------------------------
 
@@ -38,7 +39,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
 
 def _check_number(jaxpr: Jaxpr, args: Sequence[Any]) -> None:
     if len(args) != len(jaxpr.invars):
-        raise TypeError(f"eval_jaxpr: expected {len(jaxpr.invars)} arguments, got {len(args)}. "
+        raise TypeError(f"eval_jaxpr: expected {counted(len(jaxpr.invars), 'argument')}, got "
+                        f"{len(args)}. "
                         "Before them come the values of its constants: "
                         "eval_jaxpr(closed.jaxpr, closed.consts, *args).")
 

@@ -238,6 +238,15 @@ def as_pytree(x: Any) -> str:
     return ""
 
 
+def counted(n: int, one: str) -> str:
+    """How many there are of what is called so.
+
+    >>> counted(1, "rule"), counted(2, "rule")
+    ('1 rule', '2 rules')
+    """
+    return f"{n} {one}{'s' * (n != 1)}"
+
+
 def size_text(n: float) -> str:
     """`1.5 GiB`."""
     for unit in ("bytes", "KiB", "MiB"):

@@ -32,7 +32,7 @@ from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import expressions_in, solve, variables_in
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import counted, shortened
 from pyjx.dynamic import control, indexed_parts  # noqa: F401  their rules
 from pyjx.dynamic.padded import SIZE, Padding, padded_jaxpr, sized_jaxpr
 from pyjx.engine.calls import call
@@ -677,8 +677,8 @@ def named_shape(scope: SymbolicScope, name: str, dims: Any, like: tuple[int, ...
     if isinstance(dims, str):
         return Parser(scope, dims, like).shape()
     if len(dims) != len(like):
-        raise ValueError(f"jit: dynamic[{name!r}] names {len(dims)} dimensions, {dims}, of an "
-                         f"array of shape {like}. " + (
+        raise ValueError(f"jit: dynamic[{name!r}] names {counted(len(dims), 'dimension')}, {dims}, "
+                         f"of an array of shape {like}. " + (
                              "Give a name or None for each." if like else
                              "A number has none; a list of numbers is an array by np.array."))
     try:

@@ -27,6 +27,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
+from pyjx.core.value_texts import counted
 from pyjx.engine.custom_batching_calls import custom_vmap_call_p
 from pyjx.engine.custom_derivative_calls import (
     called_function,
@@ -132,8 +133,8 @@ def _input_terms(primals: Sequence[Any], series: Sequence[Sequence[Any]], factor
     """The Taylor coefficients of each leaf of the primals; None for one that is discrete."""
     if len(primals) != len(series):
         raise ValueError("jet terms have inconsistent lengths for different arguments: there must "
-                         f"be a list of terms for each primal, got {len(primals)} "
-                         f"primals and {len(series)} lists.")
+                         f"be a list of terms for each primal, got "
+                         f"{counted(len(primals), 'primal')} and {counted(len(series), 'list')}.")
     for i, terms in enumerate(series):
         if not isinstance(terms, (list, tuple)) and not getattr(terms, "ndim", 0):
             raise TypeError(f"jet: series[{i}] must be a list of terms, such as [{terms}], got "

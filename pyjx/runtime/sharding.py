@@ -438,7 +438,7 @@ def _named_is_replicated(self: Sharding) -> bool:
 def _named_check_aval(self: Sharding, aval_shape: Shape) -> None:
     if len(aval_shape) < len(self.spec):
         hint = " For scalars the PartitionSpec should be P()" if not aval_shape else (
-            f" Its spec must have {len(aval_shape)} entries at most.")
+            " Its spec must have no more entries than that.")
         raise ValueError(
             f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was "
             f"applied to a value of rank {len(aval_shape)}.{hint}")

@@ -16,6 +16,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.records import of_field
 from pyjx.core.source_info import at_own_lines
 from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.value_texts import counted
 from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import (
     FlatRule,
@@ -145,7 +146,7 @@ class CustomFunction(PositionalFunction[R]):
         numbers = {i if i >= 0 else i + len(args) for i in self.nondiff_argnums}
         if numbers and not 0 <= min(numbers) <= max(numbers) < len(args):
             raise ValueError(f"{self._kind}: nondiff_argnums={self.nondiff_argnums} are out of "
-                             f"range for {len(args)} arguments of {self.__name__}")
+                             f"range for {counted(len(args), 'argument')} of {self.__name__}")
         return (tuple([x for i, x in enumerate(args) if i not in numbers]),
                 tuple([args[i] for i in sorted(numbers)]))
 
@@ -283,8 +284,9 @@ class custom_jvp(CustomFunction[R]):
         def jvp(primals: Any, tangents: Any) -> Any:
             if len(jvps) != len(tangents):
                 raise ValueError(
-                    f"defjvps gave {len(jvps)} rules to the custom_jvp function {self.__name__}, "
-                    f"which has {len(tangents)} arguments here. Give one rule for each argument; "
+                    f"defjvps gave {counted(len(jvps), 'rule')} to the custom_jvp function "
+                    f"{self.__name__}, which has {counted(len(tangents), 'argument')} here. Give "
+                    "one rule for each argument; "
                     "None stands for one that the output does not depend on.")
             out = self(*primals)
             outs, tree = flatten(out)

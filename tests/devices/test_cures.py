@@ -228,7 +228,7 @@ CASES = {
                     lambda: along_x(lambda x: lax.psum(x.sum(), "x"), out_axes=None)),
     "numbers": (lambda: smap(lambda x: x)([1, 2, 3]), "give jnp.array of it."),
     "rank": (lambda: jax.device_put(V, NamedSharding(GRID, P("data", "model"))),
-             "Its spec must have 1 entries at most.",
+             "Its spec must have no more entries than that.",
              lambda: jax.device_put(V, NamedSharding(GRID, P("data")))),
     "compiled": (lambda: for_mesh()(jax.device_put(V, jax.devices()[1])), "by jax.device_put.",
                  lambda: for_mesh()(jax.device_put(V, NamedSharding(MESH, P("x"))))),

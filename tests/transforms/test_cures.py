@@ -14,6 +14,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export, lax
 from pyjx.core import tracebacks
+from pyjx.example_libraries import stax
 from pyjx.experimental import checkify, io_callback
 
 pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
@@ -249,3 +250,13 @@ def test_errors_to_look_for_are_one_set() -> None:
     error, _ = checkify.checkify(jnp.log, errors=checkify.user_checks | checkify.nan_checks)(-1.0)
     assert "nan" in error.get()
     assert "checkify(fun)(x)." in mistake(lambda: checkify.checkify(jnp.log, V))
+
+
+def test_one_is_told_as_one() -> None:
+    f = jax.custom_jvp(jnp.multiply)
+    f.defjvps(None)
+    assert "defjvps gave 1 rule to the custom_jvp" in mistake(lambda: jax.grad(f)(1.0, 1.0))
+    assert "names 1 dimension, ('n',), of an array" in mistake(
+        lambda: jax.jit(jnp.sum, dynamic={"a": ("n",)})(jnp.ones((2, 2))))
+    init, _ = stax.Dense(3)
+    assert "The key comes first: init(key, ...)." in mistake(lambda: init((3,), jax.random.key(0)))

@@ -260,7 +260,7 @@ def test_without_a_rule():
 def test_defjvps_wants_a_rule_for_each_argument(rules):
     f = jax.custom_jvp(lambda x, y: x * y)
     f.defjvps(*[lambda t, out, x, y: t * y] * rules)
-    with pytest.raises(ValueError, match=rf"gave {rules} rules to .* which has 2 arguments here"):
+    with pytest.raises(ValueError, match=rf"gave {rules} rules? to .* which has 2 arguments here"):
         jax.grad(f, argnums=1)(1.0, 2.0)
 
 
