@@ -10,12 +10,11 @@ from typing import Any
 
 # What arguments are, by name, and by "function.name" where a function means something else.
 ARGUMENTS = {
-    "A": "an array.",
+    **dict.fromkeys(("A", "a1", "arr", "array", "ary", "v"), "an array."),
     "M": "the number of points; for `tri` that of columns, by default as many as rows.",
     "N": "the number of rows.",
     "UPLO": 'which triangle is read: "L" or "U".',
-    "a": "an array or a number.",
-    "a1": "an array.",
+    **dict.fromkeys(("a", "x", "x1", "x2", "y", "z"), "an array or a number."),
     "a2": "another array.",
     "allow_pickle": "as for NumPy.",
     "alpha": "a number, the slope or scale of the negative part.",
@@ -24,10 +23,7 @@ ARGUMENTS = {
     "arg1": "a dtype, or a class of dtypes.",
     "arg2": "another one.",
     "args": "arrays; for functions of files NumPy's arguments.",
-    "arr": "an array.",
-    "array": "an array.",
     "arrays": "a sequence of arrays, or of sequences of them.",
-    "ary": "an array.",
     "arys": "arrays or numbers.",
     "assume_unique": "whether the elements of each argument are different.",
     "atol": "the absolute difference that is allowed.",
@@ -102,14 +98,8 @@ ARGUMENTS = {
     "symmetrize_input": "whether the matrix and its adjoint are averaged first.",
     "to": "a dtype.",
     "tup": "a sequence of arrays.",
-    "v": "an array.",
     "weights": "the weight of each element.",
     "where": "boolean array, broadcast against the first argument, of the elements to include.",
-    "x": "an array or a number.",
-    "x1": "an array or a number.",
-    "x2": "an array or a number.",
-    "y": "an array or a number.",
-    "z": "an array or a number.",
 }
 _LINE = 92  # characters
 
