@@ -16,12 +16,10 @@ from pyjx.core.effects import is_replaced
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.core.references import Ref
 from pyjx.core.symbolic.expressions import DimExpr
 from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import scope_of, solve
-from pyjx.core.trace import Tracer
 from pyjx.engine.types import TreeDef
 from pyjx.export.exported import (
     PLATFORM_FUNCTION,
@@ -101,9 +99,7 @@ def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = Non
         scope_of([x for _, x in named], fun_jit.__name__, paths)
         traced = fun_jit.trace(*args, **kwargs)
         call = traced._traced
-        if any(isinstance(c, Tracer) and type(c) is not Ref for c in call.closed.consts):
-            raise TypeError(f"export: {call.name} closes over values of an outer transformation, "
-                            "which are not known yet. Pass them as arguments.")
+        call.check_is_whole("export")
         placement = placement_of(call.closed, traced._given, call.request, names[0])[0]
         return export_closed(call.closed, call.name, call.in_tree, call.out_tree, names,
                              tuple(disabled_checks), placement, paths,

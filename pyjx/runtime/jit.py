@@ -152,6 +152,12 @@ class TracedCall:
                           self.name, self.donated, self.static,
                           self.request if request is None else request)
 
+    def check_is_whole(self, name: str) -> None:
+        """Raise TypeError if it closes over tracers, in the words of the function `name`."""
+        if self._tracers:
+            raise TypeError(f"{name}: {self.name} closes over values of an outer transformation, "
+                            "which are not known yet. Pass them as arguments.")
+
     def is_current(self) -> bool:
         """Whether what was traced then is what would be traced now."""
         if self._surroundings is None:

@@ -228,9 +228,7 @@ class Lowered(_Stage):
     def __init__(self, spec: JitSpec, traced: TracedCall, given: Shardings, platform: str | None
                  ) -> None:
         super().__init__(spec, traced, given)
-        if any(isinstance(c, Tracer) and type(c) is not Ref for c in traced.closed.consts):
-            raise TypeError(f"lower: {spec.name} closes over values of an outer transformation, "
-                            "which are not known yet. Pass them as arguments.")
+        traced.check_is_whole("lower")
         if platform is None:
             _check_has_devices(given, traced)
         self._placement, _ = placement_of(traced.closed, given, traced.request, platform)
