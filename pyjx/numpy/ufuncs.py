@@ -7,6 +7,7 @@ callables (see `op_jit`); their Python bodies are `__wrapped__`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -382,9 +383,9 @@ def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
 # -- comparison ------------------------------------------------------------------------------------
 
 
-def _comparison(name: str, primitive: Primitive, doc: str, example: str) -> _Binary:
+def _comparison(name: str, compare: _Body, doc: str, example: str) -> _Binary:
     def body(x: ArrayLike, y: ArrayLike, /) -> Any:
-        return primitive.bind(*promote_two(name, x, y))
+        return compare(*promote_two(name, x, y))
 
     return _named(body, name, doc, _BROADCAST + _BOOLEANS, example)
 
@@ -412,15 +413,12 @@ def _order(primitive: Primitive, x: ArrayLike, y: ArrayLike) -> Any:
 
 
 def _ordering(name: str, primitive: Primitive, doc: str, example: str) -> _Binary:
-    def body(x: ArrayLike, y: ArrayLike, /) -> Any:
-        return _order(primitive, *promote_two(name, x, y))
-
     doc += " Complex numbers are ordered by real, then imaginary part."
-    return _named(body, name, doc, _BROADCAST + _BOOLEANS, example)
+    return _comparison(name, partial(_order, primitive), doc, example)
 
 
-equal = _comparison("equal", eq_p, "x == y, elementwise.", "2, 2 -> True")
-not_equal = _comparison("not_equal", ne_p, "x != y, elementwise.", "2, 2 -> False")
+equal = _comparison("equal", eq_p.bind, "x == y, elementwise.", "2, 2 -> True")
+not_equal = _comparison("not_equal", ne_p.bind, "x != y, elementwise.", "2, 2 -> False")
 greater = _ordering("greater", gt_p, "x > y, elementwise.", "3, 2 -> True")
 greater_equal = _ordering("greater_equal", ge_p, "x >= y, elementwise.", "2, 2 -> True")
 less = _ordering("less", lt_p, "x < y, elementwise.", "2, 3 -> True")
