@@ -135,11 +135,6 @@ def _rev(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     return [val]
 
 
-@rule(lax.bitcast_convert_type_p)
-def _bitcast(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
-    return bind_eqn(eqn, [x.val])
-
-
 @rule(lax.reshape_p)
 def _reshape(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     order = eqn.params["dimensions"]
@@ -215,8 +210,9 @@ def _tile(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
     return [val]
 
 
-@rule(lax.stack_p)
-def _stack(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
+@rule(lax.bitcast_convert_type_p, lax.stack_p)
+def _along(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
+    """Elements stay in their order, and padding behind them."""
     return bind_eqn(eqn, [x.val for x in xs])
 
 
@@ -409,10 +405,10 @@ def _window_pads(p: Padding, low: Dim, count: int, stride: int, window: int, len
     return low, (count - 1) * stride + window - length - low
 
 
-def _begun(p: Padding, params: dict[str, Any], xs: Sequence[Padded], values: Sequence[Any]
-           ) -> tuple[dict[str, Any], list[Padded]]:
+def _windows(p: Padding, params: dict[str, Any], xs: Sequence[Padded], values: Sequence[Any],
+             counts: Sequence[Any]) -> tuple[dict[str, Any], list[Padded]]:
     """Arrays with numbers in their padding, and before the first windows where these begin at
-    symbolic places; and parameters of windows that begin at known ones."""
+    symbolic places; and the parameters of `counts` windows over them that begin at known ones."""
     xs = [p.masked(x, x.padded, value) for x, value in zip(xs, values, strict=True)]
     for d, (low, high) in enumerate(params["padding"]):
         if isinstance(low, SymbolicDim):
@@ -423,35 +419,29 @@ def _begun(p: Padding, params: dict[str, Any], xs: Sequence[Padded], values: Seq
             params = {**params, "padding": tuple(pads)}
             if "base_dilation" in params:
                 params["base_dilation"] = tuple(base)
-    return params, xs
-
-
-def _windows(p: Padding, params: dict[str, Any], x: Padded, counts: Sequence[Any]
-             ) -> dict[str, Any]:
-    """The parameters of windows over an array with padding, of which there are `counts`."""
     if any([isinstance(n, SymbolicDim) for n in params["window_dimensions"]]):
         p.refuse("the size of its windows is symbolic")
-    ones = (1,) * len(x.shape)
+    ones = (1,) * len(xs[0].shape)
     base, hole = [params.get(k) or ones for k in ("base_dilation", "window_dilation")]
     return {**params, "padding": tuple([
         _window_pads(p, low, p.room(count), stride, dilated(w, h), dilated(n, b))
         for (low, _), count, stride, w, h, n, b in zip(
             params["padding"], counts, params["window_strides"], params["window_dimensions"], hole,
-            x.room, base, strict=True)])}
+            xs[0].room, base, strict=True)])}, xs
 
 
 @rule(lax.reduce_window_sum_p, lax.reduce_window_max_p, lax.reduce_window_min_p)
 def _reduce_window(p: Padding, eqn: JaxprEqn, x: Padded) -> Results:
-    params, (x,) = _begun(p, eqn.params, [x], [_REDUCTIONS[eqn.primitive](x.aval.dtype)])
-    params = _windows(p, params, x, eqn.outvars[0].aval.shape)
+    params, (x,) = _windows(p, eqn.params, [x], [_REDUCTIONS[eqn.primitive](x.aval.dtype)],
+                            eqn.outvars[0].aval.shape)
     return bind_eqn(eqn.replace(params=params), [x.val])
 
 
 @rule(lax.reduce_window_p)
 def _general_window(p: Padding, eqn: JaxprEqn, *xs: Padded) -> Results:
     n = len(xs) // 2
-    params, given = _begun(p, eqn.params, xs[:n], [init.val for init in xs[n:]])
-    params = _windows(p, params, given[0], eqn.outvars[0].aval.shape)
+    params, given = _windows(p, eqn.params, xs[:n], [init.val for init in xs[n:]],
+                             eqn.outvars[0].aval.shape)
     return bind_eqn(eqn.replace(params=params), [x.val for x in (*given, *xs[n:])])
 
 
@@ -464,11 +454,10 @@ def _select_in_windows(p: Padding, eqn: JaxprEqn, moving: Padded, x: Padded) -> 
     value = least(x.aval.dtype) if prefer.name == "ge" else greatest(x.aval.dtype)
     zero = _zero(moving.aval.dtype)
     if eqn.primitive.name == "select_and_gather_add":
-        params, (moving, x) = _begun(p, eqn.params, (moving, x), (zero, value))
-        params = _windows(p, params, x, eqn.outvars[0].aval.shape)
+        params, (moving, x) = _windows(p, eqn.params, (moving, x), (zero, value),
+                                       eqn.outvars[0].aval.shape)
         return bind_eqn(eqn.replace(params=params), [moving.val, x.val])
-    params, (x,) = _begun(p, eqn.params, (x,), (value,))
-    params = _windows(p, params, x, moving.shape)
+    params, (x,) = _windows(p, eqn.params, (x,), (value,), moving.shape)
     moving = p.masked(moving, moving.padded, zero)
     out = bind_eqn(eqn.replace(params=params), [moving.val, x.val])[0]
     for d, (low, _) in enumerate(eqn.params["padding"]):
