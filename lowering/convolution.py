@@ -86,9 +86,8 @@ def _complex(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
     x, y = eqn.invars[0].aval, eqn.invars[1].aval
     out = eqn.outvars[0].aval
 
-    x_real, y_real = part_aval(x), part_aval(y)
+    x_real, y_real, out_real = map(part_aval, (x, y, out))
     (x_re, x_im), (y_re, y_im) = parts(b, lhs, x), parts(b, rhs, y)
-    out_real = out.update(dtype=np.float32 if out.dtype == np.complex64 else np.float64)
 
     def conv(p: str, q: str) -> str:
         return _real(b, eqn.params, p, q, x_real, y_real, out_real)
@@ -98,4 +97,4 @@ def _complex(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
     im = conv(x_re, b.binary("stablehlo.subtract", y_im, y_re, y_real))
     real = b.binary("stablehlo.subtract", k, re, out_real)
     imag = b.binary("stablehlo.add", k, im, out_real)
-    return b.line(f"stablehlo.complex {real}, {imag} : {tensor_type(out)}")
+    return b.binary("stablehlo.complex", real, imag, out)

@@ -27,12 +27,11 @@ _CHLO_UNARY = (
     "erf_inv", "erfc",
 )
 _BINARY = {
-    "add": "add", "add_any": "add", "and": "and", "atan2": "atan2", "div": "divide", "or": "or",
-    "rem": "remainder", "shift_left": "shift_left",
+    "add": "add", "add_any": "add", "and": "and", "atan2": "atan2", "complex": "complex",
+    "div": "divide", "or": "or", "rem": "remainder", "shift_left": "shift_left",
     "shift_right_arithmetic": "shift_right_arithmetic",
     "shift_right_logical": "shift_right_logical", "sub": "subtract", "xor": "xor",
 }
-_CHLO_BINARY = {"nextafter": "next_after"}
 _COMPARISONS = {"eq": "EQ", "ne": "NE", "ge": "GE", "gt": "GT", "le": "LE", "lt": "LT"}
 
 
@@ -152,23 +151,20 @@ for _name in _CHLO_UNARY:
 rule("sinh")(_sinh)
 for _name, _op in _BINARY.items():
     rule(_name, widens=True)(_binary(_op))
-for _name, _op in _CHLO_BINARY.items():
-    rule(_name, widens=True)(_chlo(_op))
+rule("nextafter", widens=True)(_chlo("next_after"))
 for _name, _op in _COMPARISONS.items():
     rule(_name, widens=True)(_compare(_op, False))
 for _name in ("eq", "le", "lt"):
     rule(f"{_name}_to", widens=True)(_compare(_COMPARISONS[_name], True))
 
 
-@rule("mul", widens=True)
-def _mul(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
-    out = out_aval(eqn)
-    x_aval, y_aval = in_avals(eqn)
-    if x_aval.dtype != out.dtype:
-        x = b.convert(x, x_aval.update(shape=out.shape), out)
-    if y_aval.dtype != out.dtype:
-        y = b.convert(y, y_aval.update(shape=out.shape), out)
-    return b.binary("stablehlo.multiply", x, y, out)
+@rule("mul", "pow", widens=True)
+def _of_two_dtypes(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+    """An operation whose operands may have dtypes of their own."""
+    out, op = out_aval(eqn), "multiply" if eqn.primitive.name == "mul" else "power"
+    x, y = [z if aval.dtype == out.dtype else b.convert(z, aval.update(shape=out.shape), out)
+            for z, aval in zip(operands, in_avals(eqn), strict=True)]
+    return b.binary(f"stablehlo.{op}", x, y, out)
 
 
 @rule("square")
@@ -177,13 +173,6 @@ def _square(b: Block, eqn: JaxprEqn, x: str) -> str:
     if is_complex(out):  # which takes care of intermediate overflow
         return b.line(f"chlo.square {x} : {tensor_type(out)} -> {tensor_type(out)}")
     return b.binary("stablehlo.multiply", x, x, out)
-
-
-@rule("pow", widens=True)
-def _pow(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
-    out = out_aval(eqn)
-    y = b.convert(y, in_avals(eqn)[1].update(shape=out.shape), out)
-    return b.binary("stablehlo.power", x, y, out)
 
 
 @rule("max", "min", widens=True)
@@ -271,11 +260,6 @@ def _unary_of_other_type(b: Block, eqn: JaxprEqn, x: str) -> str:
     if aval.dtype == out.dtype:
         return b.unary(f"stablehlo.{name}", x, out)
     return b.line(f"stablehlo.{name} {x} : ({tensor_type(aval)}) -> {tensor_type(out)}")
-
-
-@rule("complex", widens=True)
-def _complex(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
-    return b.binary("stablehlo.complex", x, y, out_aval(eqn))
 
 
 @rule("conj")

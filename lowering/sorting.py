@@ -16,6 +16,7 @@ import numpy as np
 
 from lowering import rules
 from lowering.builder import Block
+from lowering.elementwise import comparison_kind, part_aval, parts
 from lowering.shapes import reshape, transpose
 from lowering.types import int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
@@ -77,9 +78,8 @@ def _sort_op(b: Block, operands: Sequence[str], avals: Sequence[Any], axis: int,
 
 
 def _less(b: Block, aval: ShapedArray) -> Any:
-    kind = "SIGNED" if aval.dtype.kind == "i" else "UNSIGNED"
     scalar = ShapedArray((), aval.dtype)
-    return lambda x, y, *_: b.compare("LT", x, y, scalar, kind)
+    return lambda x, y, *_: b.compare("LT", x, y, scalar, comparison_kind(aval))
 
 
 def _sort_integers(b: Block, x: str, aval: ShapedArray, axis: int) -> str:
@@ -169,9 +169,7 @@ def _general(b: Block, operands: Sequence[str], avals: Sequence[Any], axis: int,
 def _comparable(b: Block, x: str, aval: ShapedArray) -> list[tuple[str, ShapedArray]]:
     """A scalar as parts to compare in turn, where zeros are one value and so are NaNs."""
     if dtypes.issubdtype(aval.dtype, np.complexfloating):
-        part = aval.update(dtype=np.float32 if aval.dtype == np.complex64 else np.float64)
-        return [p for op in ("real", "imag") for p in _comparable(
-            b, b.line(f"stablehlo.{op} {x} : ({tensor_type(aval)}) -> {tensor_type(part)}"), part)]
+        return [p for part in parts(b, x, aval) for p in _comparable(b, part, part_aval(aval))]
     if not dtypes.issubdtype(aval.dtype, np.floating):
         return [(x, aval)]
     zero = b.constant(0, aval)
@@ -184,8 +182,7 @@ def _lexicographic(b: Block, keys: Sequence[tuple[str, str, ShapedArray]]) -> st
     flag = ShapedArray((), np.bool_)
     result = ""
     for x, y, aval in reversed(keys):
-        kind = ("TOTALORDER" if dtypes.issubdtype(aval.dtype, np.floating)
-                else "SIGNED" if dtypes.issubdtype(aval.dtype, np.signedinteger) else "UNSIGNED")
+        kind = comparison_kind(aval, total_order=True)
         less = b.compare("LT", x, y, aval, kind)
         if result:
             tie = b.binary("stablehlo.and", b.compare("EQ", x, y, aval, kind), result, flag)
