@@ -81,8 +81,7 @@ def _divided(k: Kernel, op: str, x: str, y: str, aval: Any) -> str:
 def _turned(k: Kernel, x: str, dtype: Any, shape: Sequence[int]) -> str:
     """Integers whose highest bit is the other one: so unsigned ones lie as signed ones do."""
     signed = np.dtype(f"int{8 * dtype.itemsize}")
-    least = k.constant(dtypes.iinfo(signed).min, signed, shape)
-    return k.line(f"arith.xori {x}, {least} : {vector_of(shape, dtype)}")
+    return k.with_number(shape, "xori", x, dtypes.iinfo(signed).min, signed)
 
 
 def _ordered(k: Kernel, op: str, x: str, y: str, aval: Any) -> str:
@@ -147,8 +146,7 @@ def _not(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     aval = eqn.outvars[0].aval
     if aval.dtype == np.bool_:
         return k.inverted(x, aval.shape)
-    ones = k.constant(-1, aval.dtype, aval.shape)
-    return k.line(f"arith.xori {x}, {ones} : {type_of(aval)}")
+    return k.with_number(aval.shape, "xori", x, -1, aval.dtype)
 
 
 @kernel_rule("sign", ints=FLOAT, floats=FLOAT)
@@ -169,8 +167,7 @@ def _sign(k: Kernel, eqn: JaxprEqn, x: str) -> str:
 def _is_finite(k: Kernel, eqn: JaxprEqn, x: str) -> str:
     aval = eqn.invars[0].aval
     size = k.line(f"math.absf {x} : {type_of(aval)}")
-    bound = k.constant(math.inf, aval.dtype, aval.shape)
-    return k.line(f"arith.cmpf olt, {size}, {bound} : {type_of(aval)}")
+    return k.with_number(aval.shape, "cmpf olt,", size, math.inf, aval.dtype)
 
 
 @kernel_rule("round", floats=FLOAT)

@@ -195,9 +195,7 @@ class Kernel:
 
     def inverted(self, x: str, shape: Sequence[int]) -> str:
         """The bools that are not `x`."""
-        kind = np.dtype(bool)
-        return self.line(f"arith.xori {x}, {self.constant(True, kind, shape)} : "
-                         f"{vector_of(shape, kind)}")
+        return self.with_number(shape, "xori", x, True, np.dtype(bool))
 
     def chosen(self, which: str, yes: str, no: str, aval: Any, shape: Sequence[int] | None = None
                ) -> str:
@@ -274,7 +272,7 @@ class Kernel:
     def _cast(self, shape: Sequence[int], op: str, x: str, old: Any, new: Any) -> str:
         return self.line(f"arith.{op} {x} : {vector_of(shape, old)} to {vector_of(shape, new)}")
 
-    def _with(self, shape: Sequence[int], op: str, x: str, number: Any, dtype: Any) -> str:
+    def with_number(self, shape: Sequence[int], op: str, x: str, number: Any, dtype: Any) -> str:
         """An operation with the same number for all elements."""
         return self.line(f"arith.{op} {x}, {self.constant(number, dtype, shape)} : "
                          f"{vector_of(shape, dtype)}")
@@ -287,7 +285,7 @@ class Kernel:
         Raises:
           NotImplementedError: integers of 64 bits are made of floats, or floats of them.
         """
-        cast, of = partial(self._cast, shape), partial(self._with, shape)
+        cast, of = partial(self._cast, shape), partial(self.with_number, shape)
         if old == new:
             return x
         from_floats, to_floats = [dtypes.issubdtype(d, np.floating) for d in (old, new)]
@@ -321,7 +319,7 @@ class Kernel:
     def _truncated(self, x: str, new: Any, shape: Sequence[int]) -> str:
         """Numbers of float32 as integers: those that are NaN as 0, and those beyond the ends as
         the ends, as XLA has it."""
-        cast, of = partial(self._cast, shape), partial(self._with, shape)
+        cast, of = partial(self._cast, shape), partial(self.with_number, shape)
         aval = ShapedArray(tuple(shape), FLOAT)
         known = self.line(f"arith.cmpf oeq, {x}, {x} : {vector_of(shape, FLOAT)}")
         x = self.chosen(known, x, self.constant(0, FLOAT, shape), aval)

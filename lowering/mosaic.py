@@ -100,8 +100,7 @@ def _as_bools(k: Kernel, x: str, part: _Part) -> str:
     dtype = held(part.aval.dtype)
     if dtype == part.aval.dtype:
         return x
-    zero = k.constant(0, dtype, part.shape)
-    return k.line(f"arith.cmpi ne, {x}, {zero} : {vector_of(part.shape, dtype)}")
+    return k.with_number(part.shape, "cmpi ne,", x, 0, dtype)
 
 
 def _store(k: Kernel, part: _Part, x: str) -> None:
