@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from lowering.builder import Block, in_avals, out_aval
-from lowering.elementwise import combined
 from lowering.module import call_closed, write_in_place
-from lowering.reductions import IDENTITIES
+from lowering.reductions import IDENTITIES, combining
 from lowering.rules import rule
 from lowering.shapes import reshape, transpose
 from lowering.shardings import axes_text, lying_as, sharding_text, spec_text
@@ -61,11 +60,9 @@ def _taking_part(groups: Any) -> str:
 
 
 def _reducing(b: Block, head: str, reducer: str, x: ShapedArray, out: ShapedArray) -> str:
-    """An operation with a region that reduces two elements to one."""
-    op, scalar = IDENTITIES[reducer][0], ShapedArray((), x.dtype)
-    return b.with_region(head, [scalar, scalar],
-                         lambda left, right: ([combined(b, op, left, right, scalar)], [scalar]),
-                         f": ({tensor_type(x)}) -> {tensor_type(out)}", 1)[0]
+    """A collective that reduces elements."""
+    return combining(b, head, IDENTITIES[reducer][0], x.dtype,
+                     f": ({tensor_type(x)}) -> {tensor_type(out)}")
 
 
 @rule("all_reduce")

@@ -84,11 +84,17 @@ def _complex_extremum(b: Block, op: str, x: str, aval: ShapedArray, axes: Sequen
     scalar = ShapedArray((), aval.dtype)
     out = ShapedArray([n for i, n in enumerate(aval.shape) if i not in axes], aval.dtype)
     init = b.constant((least if op.endswith("maximum") else greatest)(aval.dtype), scalar)
+    return combining(b, f'"stablehlo.reduce"({x}, {init})', op, aval.dtype,
+                     f"{{dimensions = {i64_array(axes)}}} : ({tensor_types([aval, scalar])}) -> "
+                     f"{tensor_type(out)}")
+
+
+def combining(b: Block, head: str, op: str, dtype: Any, tail: str) -> str:
+    """An operation with a region in which one of StableHLO's combines two elements to one."""
+    scalar = ShapedArray((), dtype)
     return b.with_region(
-        f'"stablehlo.reduce"({x}, {init})', [scalar, scalar],
-        lambda left, right: ([combined(b, op, left, right, scalar)], [scalar]),
-        f"{{dimensions = {i64_array(axes)}}} : ({tensor_types([aval, scalar])}) -> "
-        f"{tensor_type(out)}", 1)[0]
+        head, [scalar, scalar],
+        lambda left, right: ([combined(b, op, left, right, scalar)], [scalar]), tail, 1)[0]
 
 
 @rule("argmax", "argmin")
@@ -197,11 +203,9 @@ def _reduce_window_monoid(b: Block, eqn: JaxprEqn, x: str) -> str:
         for element in rest:
             total = combined(b, op, total, element, out)
     else:
-        (total,) = b.with_region(
-            f'"stablehlo.reduce_window"({x}, {b.constant(init, scalar)}) {_attributes(params)}',
-            [scalar, scalar],
-            lambda left, right: ([combined(b, op, left, right, scalar)], [scalar]),
-            f": ({tensor_types([aval, scalar])}) -> {tensor_type(out)}", 1)
+        total = combining(
+            b, f'"stablehlo.reduce_window"({x}, {b.constant(init, scalar)}) {_attributes(params)}',
+            op, aval.dtype, f": ({tensor_types([aval, scalar])}) -> {tensor_type(out)}")
     return b.convert(total, out, out_aval(eqn))
 
 
