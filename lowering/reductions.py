@@ -364,11 +364,6 @@ def _select_and_scatter(b: Block, eqn: JaxprEqn, x: str, source: str, init: str)
 _WIDER: dict[Any, Any] = {
     np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128, **ACCUMULATED,
 }
-_IDENTITY: dict[str, Callable[[Any], Any]] = {
-    "cumsum": lambda dtype: 0, "cumprod": lambda dtype: 1, "cummax": least, "cummin": greatest,
-}
-_BINARY = {"cumsum": "stablehlo.add", "cumprod": "stablehlo.multiply",
-           "cummax": "stablehlo.maximum", "cummin": "stablehlo.minimum"}
 
 # How many elements of a long vector an iteration takes: it costs more than a step does.
 _UNROLLED = 8
@@ -377,16 +372,18 @@ index = ShapedArray((), np.int32)
 long_index = ShapedArray((), np.int64)
 
 
-_NAMES = tuple(_IDENTITY)
+_NAMES = ("cumsum", "cumprod", "cummax", "cummin")
 Combine = Callable[[Sequence[str], Sequence[str], ShapedArray], list[str]]
 
 
-def _combine(b: Block, name: str) -> Combine:
-    """What joins the total of some elements with that of those after them."""
-    def combine(left: Sequence[str], right: Sequence[str], of: ShapedArray) -> list[str]:
-        return [combined(b, _BINARY[name], left[0], right[0], of)]
+def _monoid(b: Block, eqn: JaxprEqn) -> tuple[Combine, Any]:
+    """What joins the total of some elements with that of those after them, and that of none."""
+    op, identity = IDENTITIES[eqn.primitive.name.replace("cum", "reduce_")]
 
-    return combine
+    def combine(left: Sequence[str], right: Sequence[str], of: ShapedArray) -> list[str]:
+        return [combined(b, op, left[0], right[0], of)]
+
+    return combine, identity(eqn.invars[0].aval.dtype)
 
 
 @rule(*_NAMES, platform="cpu")
@@ -394,16 +391,16 @@ def _cumulative_on_cpu(b: Block, eqn: JaxprEqn, x: str) -> str:
     name, aval = eqn.primitive.name, eqn.invars[0].aval
     if aval.shape[eqn.params["axis"]] == 1:
         return x
-    combine = _combine(b, name)
+    combine, first = _monoid(b, eqn)
     carried = _WIDER.get(aval.dtype, aval.dtype) if name == "cumsum" else aval.dtype
-    return _loop(b, eqn, [x], _IDENTITY[name](aval.dtype), carried,
+    return _loop(b, eqn, [x], first, carried,
                  lambda total, items, of: combine([total], items, of)[0])
 
 
 @rule(*_NAMES)
 def _cumulative(b: Block, eqn: JaxprEqn, x: str) -> str:
-    name = eqn.primitive.name
-    return _doubling(b, eqn, [x], [_IDENTITY[name](eqn.invars[0].aval.dtype)], _combine(b, name))
+    combine, first = _monoid(b, eqn)
+    return _doubling(b, eqn, [x], [first], combine)
 
 
 def _given(eqn: JaxprEqn) -> tuple[ShapedArray, int, bool]:
