@@ -10,9 +10,9 @@ from lowering.builder import Block, in_avals, out_aval
 from lowering.module import write_in_place
 from lowering.rules import rule
 from lowering.shapes import reshape
-from lowering.types import tensor_type, tensor_types
+from lowering.types import int_list, tensor_type, tensor_types
 from pyjx.core.avals import ShapedArray
-from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.jaxpr import JaxprEqn
 
 # -- loops -----------------------------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ def _scan(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     first, n = params["num_consts"], params["num_carry"]
     length, unroll = params["length"], params["unroll"]
     body = _Body(b, eqn, operands)
-    init = [*operands[first:first + n], *[_zeros(b, v.aval) for v in eqn.outvars[n:]]]
+    init = [*operands[first:first + n], *[b.constant(0, v.aval) for v in eqn.outvars[n:]]]
     if not length:
         return init
     turns = length // unroll
@@ -57,10 +57,6 @@ def _scan(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
 
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
-
-
-def _zeros(b: Block, aval: ShapedArray) -> str:
-    return b.constant(0, aval)
 
 
 class _Body:
@@ -100,10 +96,10 @@ class _Body:
 
     def _element(self, x: str, aval: ShapedArray, place: str) -> str:
         row = aval.update(shape=(1, *aval.shape[1:]))
-        sizes = ", ".join(map(str, row.shape))
         part = self.b.line(
-            f"stablehlo.dynamic_slice {x}, {self._starts(place, aval)}, sizes = [{sizes}] : "
-            f"({tensor_type(aval)}{', tensor<i32>' * aval.ndim}) -> {tensor_type(row)}")
+            f"stablehlo.dynamic_slice {x}, {self._starts(place, aval)}, sizes = "
+            f"{int_list(row.shape)} : ({tensor_type(aval)}{', tensor<i32>' * aval.ndim}) -> "
+            f"{tensor_type(row)}")
         return reshape(self.b, part, row, aval.shape[1:])
 
     def _stored(self, stack: str, y: str, aval: ShapedArray, place: str) -> str:
@@ -118,13 +114,6 @@ class _Body:
     def _starts(self, place: str, aval: ShapedArray) -> str:
         zero = self.b.constant(0, _INDEX)
         return ", ".join([place, *[zero] * (aval.ndim - 1)])
-
-
-def _region(b: Block, closed: ClosedJaxpr, operands: Sequence[str], eqn: JaxprEqn, part: str
-            ) -> None:
-    with b.region():
-        outs = write_in_place(b, closed, operands, eqn, part)
-        b.raw(f"stablehlo.return {', '.join(outs)} : {tensor_types(closed.out_avals)}")
 
 
 # -- one of several programs -----------------------------------------------------------------------
