@@ -176,7 +176,8 @@ def _spent(listings: Sequence[Listing], linked: Sequence[tuple[list[int], list[i
     others, own = keys(listings[-1], linked[-1]), divided(listings[-1], last.own)
     found = [origins(listing, estimated, keys(listing, links), others)
              for listing, estimated, links in zip(listings, before, linked, strict=False)]
-    itself = [[(row, 1.0)] for row in range(len(listings[-1]))]
+    rows = range(len(listings[-1]))
+    itself = Origins([[(row, 1.0)] for row in rows], [*rows])
     if runs:
         before = [carried(listing, estimated, rows, own)
                   for listing, estimated, rows in zip(listings, before, found, strict=False)]

@@ -87,15 +87,13 @@ def name_products(listing: Listing, before: Listing, places: Places) -> None:
     known = {key for key, traffic in zip(keys, listing.traffic, strict=True) if traffic}
     paths, earlier_paths = ([tuple(name_parts(name)) for name in form.name]
                             for form in (listing, before))
-    there = Counter([(key, path, _product(listing, row))
-                     for row, (key, path) in enumerate(zip(keys, paths, strict=True))])
+    kinds, earlier_kinds = (_products(form) for form in (listing, before))
+    there = Counter(zip(keys, paths, kinds, strict=True))
     lost: dict[tuple[str, float] | None, list[int]] = {}
-    for row, (key, path) in enumerate(zip(earlier, earlier_paths, strict=True)):
-        kind = _product(before, row)
-        if kind and key is not None:
-            there[key, path, kind] -= 1
-            if there[key, path, kind] < 0:
-                lost.setdefault(kind, []).append(row)
+    for row, product in enumerate(zip(earlier, earlier_paths, earlier_kinds, strict=True)):
+        there[product] -= 1
+        if product[2] and product[0] and there[product] < 0:
+            lost.setdefault(product[2], []).append(row)
 
     def distance(row: int, of: int) -> tuple[bool, bool, bool, int]:
         """Of another site, with a name that others have, in other scopes; the last to be taken."""
@@ -104,7 +102,7 @@ def name_products(listing: Listing, before: Listing, places: Places) -> None:
                 paths[row][:-1] != earlier_paths[of][:-1], of)
 
     for row, name in enumerate(listing.name):
-        found = lost.get(_product(listing, row))
+        found = lost.get(kinds[row])
         if found and not (name and _kind_of_product(signature(name)[0])):
             of = min(found, key=partial(distance, row))
             found.remove(of)
@@ -131,10 +129,10 @@ def count_kernels(listing: Listing, jaxpr: Listing, places: Places) -> None:
     listing.add_up()
 
 
-def _product(listing: Listing, row: int) -> tuple[str, float] | None:
-    """The kind of a product, and how much arithmetic it is; None for other operations."""
-    kind = _kind_of_product(listing.operation[row])
-    return (kind, listing.flops[row]) if kind and listing.flops[row] else None
+def _products(listing: Listing) -> list[tuple[str, float] | None]:
+    """For each row the kind of product that it is, and how much arithmetic; None for others."""
+    return [(kind, flops) if flops and (kind := _kind_of_product(operation)) else None
+            for operation, flops in zip(listing.operation, listing.flops, strict=True)]
 
 
 def _kind_of_product(operation: str) -> str | None:

@@ -109,31 +109,57 @@ def _taken(listing: Listing, ends: Sequence[int], runs: Sequence[float], own: Se
                  [o / whole for o in own], list(runs), whole)
 
 
-Origins = Sequence[Sequence[tuple[int, float]]]
+class Origins(Record):
+    """From which rows of a form those of another one come, which is closer to what runs.
+
+    Attributes:
+      rows: for sets of such rows each with its part, which is as much as it would take of their
+        time; the first set is empty.
+      sets: for each row of the other form the number of its set.
+    """
+
+    rows: list[Sequence[tuple[int, float]]]
+    sets: list[int]
+
+    def sums(self, amounts: Sequence[float], length: int) -> list[float]:
+        """What each of so many rows has of the amounts of those that come from it."""
+        of_sets, found = [0.0] * len(self.rows), [0.0] * length
+        for number, amount in zip(self.sets, amounts, strict=True):
+            of_sets[number] += amount
+        for rows, amount in zip(self.rows, of_sets, strict=True):
+            for row, part in rows:
+                found[row] += amount * part
+        return found
+
+    def largest(self, amounts: Sequence[float], sizes: Sequence[float]) -> list[float]:
+        """The largest array that comes from each of the rows, which have such sizes. Of several
+        rows those made it that are as large, if any is."""
+        found = [0.0] * len(sizes)
+        for number, amount in set(zip(self.sets, amounts, strict=True)):
+            rows = [row for row, _ in self.rows[number]]
+            for row in [r for r in rows if sizes[r] >= amount] or rows:
+                found[row] = max(found[row], amount)
+        return found
 
 
 def origins(listing: Listing, spent: Costs, keys: Sequence[Sequence[Hashable]],
             others: Sequence[Sequence[Hashable]]) -> Origins:
-    """For each row of another form, which is closer to what runs, the rows of this one that have
-    the same key, and the part that each has of it: as much as it would take of their time.
-
-    `keys` are several for each row of this form, the closest first, and `others` those of the other
-    form. None is no key.
-    """
-    columns = list[dict[Hashable, Sequence[tuple[int, float]]]]()
+    """The rows of a form with the same key as those of another one. `keys` are several for each
+    row, the closest first, and `others` those of the other form; none is no key."""
+    found, columns = Origins([()], []), list[dict[Hashable, int]]()
     for column in keys:
         rows = dict[Hashable, list[int]]()
         for row, key in enumerate(column):
             if key is not None and listing.kind[row] == OPERATION:
                 rows.setdefault(key, []).append(row)
-        columns.append({key: _parts(found, spent.own) for key, found in rows.items()})
-    return [next((of[key] for of, key in zip(columns, found, strict=True) if key in of), ())
-            for found in zip(*others, strict=True)]
+        columns.append({key: k for k, key in enumerate(rows, len(found.rows))})
+        found.rows.extend([_parts(some, spent.own) for some in rows.values()])
+    found.sets.extend([next((of[key] for of, key in zip(columns, row, strict=True) if key in of), 0)
+                       for row in zip(*others, strict=True)])
+    return found
 
 
 def _parts(rows: Sequence[int], own: Sequence[float]) -> Sequence[tuple[int, float]]:
-    """Rows with the part that each has of their sum; none of those that have nothing, unless all
-    have."""
     whole = sum([own[r] for r in rows])
     return [(r, own[r] / whole if whole else 1 / len(rows)) for r in rows if own[r] or not whole]
 
@@ -141,26 +167,8 @@ def _parts(rows: Sequence[int], own: Sequence[float]) -> Sequence[tuple[int, flo
 def carried(listing: Listing, estimated: Costs, found: Origins, own: Sequence[float]) -> Costs:
     """The costs of a form as another one has them: what each row of that one takes is of its
     origins."""
-    return _taken(listing, listing.ends(), estimated.runs, _sums(listing, found, own), 1.0)
-
-
-def _sums(listing: Listing, found: Origins, amounts: Sequence[float]) -> list[float]:
-    mine = [0.0] * len(listing)
-    for rows, amount in zip(found, amounts, strict=True):
-        for row, part in rows if amount else ():
-            mine[row] += amount * part
-    return mine
-
-
-def _largest(listing: Listing, found: Origins, sizes: Sequence[float]) -> list[float]:
-    """The largest array that became of each row. Of several origins those made it that are large
-    enough, if any is."""
-    mine = [0.0] * len(listing)
-    for rows, size in zip(found, sizes, strict=True):
-        able = [row for row, _ in rows if listing.size[row] >= size] if size else []
-        for row in able or [row for row, _ in rows]:
-            mine[row] = max(mine[row], size)
-    return mine
+    mine = found.sums(own, len(listing))
+    return _taken(listing, listing.ends(), estimated.runs, mine, 1.0)
 
 
 def _add_up(listing: Listing, ends: Sequence[int], each: list[float],
@@ -483,20 +491,21 @@ def tables(listings: Sequence[Listing], spent: Sequence[Costs], found: Origins, 
     for row, moved in listing.to_host.items():
         crossing[row] = moved * runs[row]
     nodes = scopes.of(first, spent[0].runs)
-    strays = [all([nodes[r] == UNKNOWN for r, _ in rows]) for rows in found]
+    stray = [all([nodes[r] == UNKNOWN for r, _ in rows]) for rows in found.rows]
+    strays = [UNKNOWN if stray[number] else None for number in found.sets]
     moves, result = _picks_of_moves(listing), {}
     for name, amounts, largest in (("time", spent[-1].own, False),
                                    ("array", arrays(listing, runs, constants), True),
                                    ("crossing", crossing, False)):
         amounts = [0.0] * len(listing) if listing.unsized else amounts
         parts = amounts if largest else divided(listing, amounts)
-        of_first = spent[0].own if name == "time" else (_largest if largest else _sums)(
-            first, found, parts)
+        of_first = found.largest(parts, first.size) if largest else \
+            spent[0].own if name == "time" else found.sums(parts, len(first))
         result[name] = {
             "lines": [(*rest, moves.get(row, (row,))[0])
                       for *rest, row in ranked(lines, parts, largest)],
             "parts": [*scopes.ranked(first, spent[0].runs, of_first, largest),
-                      *[(node, amount, row) for node, amount, _, row in ranked(
-                          [UNKNOWN if stray else None for stray in strays], parts, largest)]],
+                      *[(node, amount, row)
+                        for node, amount, _, row in ranked(strays, parts, largest)]],
             "operations": ranked(operations, amounts, largest)}
     return result
