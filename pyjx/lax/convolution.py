@@ -29,7 +29,7 @@ from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.places import parts_along
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import axes_of, spec_to_give
-from pyjx.engine.axes import inverse_permutation, moveaxis, transpose
+from pyjx.engine.axes import all_at_front, inverse_permutation, moveaxis, transpose
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear, full_aval
@@ -90,7 +90,7 @@ def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
         if outs % count:
             raise ValueError(f"{_NAME} rhs output feature dimension size must be a multiple of "
                              f"{name}_group_count, but {outs} is not a multiple of {count}.")
-    if batch_groups > 1 and feature_groups > 1:
+    if 1 not in (batch_groups, feature_groups):
         raise ValueError(
             "At most one of batch_group_count and feature_group_count may be > 1, got "
             f"batch_group_count={batch_groups} and feature_group_count={feature_groups}")
@@ -214,7 +214,7 @@ def _transpose_lhs(ct: Value, lhs: ShapedArray, rhs: Value, *, window_strides: S
     pads = _lhs_pads([lhs.shape[a] for a in lhs_spec[2:]], window,
                      [get_aval(ct).shape[a] for a in out_spec[2:]],
                      window_strides, padding, lhs_dilation)
-    if groups > 1:  # the kernel's inputs and outputs change places within each group
+    if groups != 1:  # the kernel's inputs and outputs change places within each group
         rhs = _regroup(rhs, groups, rhs_spec[0], rhs_spec[1])
     out = conv_general_dilated_p.bind(
         ct, _reverse(rhs, rhs_spec[2:]), window_strides=lhs_dilation, padding=pads,
@@ -225,7 +225,7 @@ def _transpose_lhs(ct: Value, lhs: ShapedArray, rhs: Value, *, window_strides: S
         preferred_element_type=None,
         out_sharding=_cotangent_sharding(lhs, ct, rhs) if batch_group_count == 1 else None,
     )
-    if batch_group_count > 1:
+    if batch_group_count != 1:
         out = _regroup(out, batch_group_count, lhs_spec[1], lhs_spec[0])
     return out
 
@@ -303,8 +303,10 @@ def _conv_batch(operands: Values, dims: Any, *, dimension_numbers: ConvDimension
         if type(size) is int and size == 0:  # there is no convolution of no groups
             one = get_aval(conv(_without(lhs, dl), _without(rhs, dr)))
             return full_aval(one.update(shape=(0, *one.shape)), 0), 0
+        if isinstance(size, SymbolicDim):  # StableHLO's number of groups is known: one by one
+            return lax.map(lambda each: conv(*each), all_at_front(operands, dims)), 0
         rhs = _merge_axis(rhs, dr, rhs_spec[0])
-        if batch_group_count > 1:
+        if batch_group_count != 1:
             batches *= size
             lhs = _merge_axis(lhs, dl, lhs_spec[0])
         else:

@@ -154,7 +154,7 @@ def named_conv_shape(name: str, lhs_shape: Sequence[int], rhs_shape: Sequence[in
         raise TypeError(f"{name}: Wrong number of explicit pads for convolution: expected "
                         f"{len(lhs_shape) - 2}, got {len(pads)}.")
     count = as_int(name, "batch_group_count", batch_group_count)
-    if count < 1 or (count > 1 and lhs_shape[0] % count):
+    if count < 1 or lhs_shape[0] % count:
         raise ValueError(f"{name}: batch_group_count must be positive and divide the size of the "
                          f"batch, {lhs_shape[0]}, got {batch_group_count}")
     space = []

@@ -113,6 +113,14 @@ def test_masks_stand_where_they_are_needed():
     (lambda x: jnp.linalg.svd(x, full_matrices=False), "n, 3", ["`svd`", "without `dynamic`"]),
     (lambda x: x + jax.random.normal(jax.random.key(0, impl="rbg"), x.shape), "n",
      ["`random_bits`", "rbg", "threefry"]),
+    (lambda x: lax.conv_general_dilated(x, x[:, :, :1].swapaxes(0, 1), (1,), "SAME",
+                                        feature_group_count=x.shape[1]), "1, b, 3",
+     ["`conv_general_dilated`", "dimension b", "cut into groups"]),
+    (lambda x: lax.conv_general_dilated(x, jnp.ones((1, 1, 2)), (1,), [(0, x.shape[2])],
+                                        rhs_dilation=x.shape[2:]), "1, 1, n",
+     ["`conv_general_dilated`", "dimension n", "rhs_dilation is symbolic"]),
+    (lambda x: lax.reduce_window(x, 0.0, lax.add, (1,), x.shape, "VALID"), "n",
+     ["`reduce_window_sum`", "dimension", "window_strides is symbolic"]),
 ])
 def test_what_cannot_be_padded_is_refused_by_name(fun, shape, words):
     closed, names = traced(fun, [shape])
@@ -183,6 +191,11 @@ ROWS = np.random.default_rng(0).normal(size=(8, 5)).astype("f")
         (x.shape[0] - 1, x.shape[1] - 2))).sum())(x), ("n", "m"), [ROWS]),
     # what is neutral is not known
     (lambda x: lax.reduce(x, 2.0, lambda a, b: a + b * 1.0, (0,)), ("n", None), [ROWS[:3]]),
+    # a kernel for each example
+    (lambda x: jax.vmap(lambda r: jnp.convolve(r, r[1:4], "same"))(x), ("n", None), [ROWS[:3]]),
+    (lambda x: jax.vmap(jax.grad(lambda k, x: (lax.conv(
+        x[None], k, (1,), "SAME") ** 2).sum()), (None, 0))(jnp.ones((3, 1, 2)), x[:, None]),
+     ("n", None), [ROWS[:3]]),
     # windows that begin at symbolic places
     (lambda x: jax.grad(lambda x: jnp.sin(lax.reduce_window(
         x, -np.inf, lax.max, (3,), (2,), "SAME")).sum())(x), ("n",), [NUMBERS[:6]]),
