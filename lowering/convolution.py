@@ -13,10 +13,14 @@ from lowering.elementwise import part_aval, parts
 from lowering.rules import rule
 from lowering.shapes import reshape
 from lowering.shardings import whole_along
-from lowering.types import int_list, tensor_type
+from lowering.types import check_known, int_list, tensor_type
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
+
+_NON_STATIC = ("Convolutions with non-static strides, dilation, feature_group_count, or "
+               "batch_group_count: ")
+_OF_GROUPS = ", or let jax.lax.map call the convolution for one group after the other"
 
 
 def _names(spec: Sequence[int], first: str, second: str) -> str:
@@ -31,6 +35,9 @@ def _names(spec: Sequence[int], first: str, second: str) -> str:
 def _convolution(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
     x, y = eqn.invars[0].aval, eqn.invars[1].aval
     out = eqn.outvars[0].aval
+    for names, cure in ((("window_strides", "lhs_dilation", "rhs_dilation"), ""),
+                        (("feature_group_count", "batch_group_count"), _OF_GROUPS)):
+        check_known("conv_general_dilated", eqn.params, names, _NON_STATIC, cure)
     if dtypes.issubdtype(x.dtype, np.complexfloating) and b.module.platform != "tpu":
         return _complex(b, eqn, lhs, rhs)
     return _real(b, eqn.params, lhs, rhs, x, y, out)

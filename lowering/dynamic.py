@@ -372,7 +372,7 @@ def _slice(b: DynamicBlock, m: Mapping[str, str]) -> str | None:
         starts += start
         limits += limit
         strides += stride[0] if stride else (1,)
-    if _static(starts) and _static(limits):
+    if _static([*starts, *limits, *strides]):
         return None
     vectors = ", ".join(map(b.vector, (starts, limits, strides)))
     return (f"stablehlo.real_dynamic_slice {m['x']}, {vectors} : "

@@ -215,8 +215,9 @@ def _far_apart(config: Sequence[tuple[Any, Any, int]], shape: tuple[int, ...]) -
     if not config or any([c != (0, 0, 0) for c in config[:-1]]):
         return False
     n, (low, high, inside) = shape[-1], config[-1]
-    return inside + 1 >= FAR_APART and all([type(size) is int for size in (n, low, high)]) \
-        and n > 1 and min(low, high) >= 0 and low + n * (inside + 1) < 2**31
+    return all([type(size) is int for size in (n, low, high, inside)]) \
+        and inside + 1 >= FAR_APART and n > 1 and min(low, high) >= 0 \
+        and low + n * (inside + 1) < 2**31
 
 
 def _written(b: Block, x: str, aval: ShapedArray, value: str, last: tuple[int, int, int],

@@ -238,13 +238,14 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
     operand = _operand("top_k", operand)
     axis = as_axis("top_k", "axis", axis, get_aval(operand).ndim)
     k = as_int("top_k", "k", k)
-    if type(k) is not int:
-        return _symbolic_top_k(operand, axis, k)
-    return top_k_p.bind(operand, axis=axis, is_stable=as_bool("top_k", "is_stable", is_stable), k=k)
+    return _top_k(operand, axis, as_bool("top_k", "is_stable", is_stable), k)
 
 
-def _symbolic_top_k(x: Value, axis: int, k: Any) -> list[Any]:
-    """All sorted, from the last one on; sorting the reversed array puts equal ones in order."""
+def _top_k(x: Value, axis: int, is_stable: bool, k: Any) -> list[Any]:
+    """Of a symbolic `k`, all sorted, from the last one on; sorting the reversed array puts equal
+    ones in order."""
+    if type(k) is int:
+        return list(top_k_p.bind(x, axis=axis, is_stable=is_stable, k=k))
     places = broadcasted_iota(np.int32, get_aval(x).shape, axis)
     reverse = [rev(y, (axis,)) for y in (x, places)]
     ordered = sort(reverse, dimension=axis, num_keys=1)
@@ -290,8 +291,8 @@ def _approx_exact(x: Value, *, aggregate_to_topk: bool, is_max_k: bool, k: int,
     if not aggregate_to_topk:
         return [x, broadcasted_iota(np.int32, aval.shape, axis)]
     if is_max_k:
-        return list(top_k_p.bind(x, axis=axis, is_stable=True, k=k))
-    values, indices = top_k_p.bind(neg(x), axis=axis, is_stable=True, k=k)
+        return _top_k(x, axis, True, k)
+    values, indices = _top_k(neg(x), axis, True, k)
     return [neg(values), indices]
 
 

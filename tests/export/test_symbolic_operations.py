@@ -49,6 +49,16 @@ OPERATIONS = {
         *[x[None, :, None]] * 3, is_causal=True),
     "attention in a window": lambda x: nn.dot_product_attention(
         *[x[None, :, None]] * 3, local_window_size=1),
+    "convolutions with kernels of their own": jax.vmap(lambda x: jnp.convolve(x, x[:3], "same")),
+    "convolutions of images": lambda x: jax.vmap(lambda x, k: lax.conv(
+        x[None], k, (1, 1), "SAME")[0])(x[:, None, :, None] + jnp.ones((2, 1, 2)),
+                                        x[:, None, None, :2, None] + jnp.ones((3, 2, 1, 1))),
+    "slopes of examples": lambda x: jax.vmap(jax.grad(lambda k, x: (lax.conv(
+        x[None], k, (1,), "SAME") ** 2).sum()), (None, 0))(jnp.ones((3, 1, 2)), x[:, None]),
+    "pad within by a dimension": lambda x: lax.pad(x, 0.0, ((0, 0, 0), (0, 0, x.shape[0]))),
+    "a slice by steps of a dimension": lambda x: lax.slice(
+        jnp.arange(9.0), (1,), (9,), (x.shape[0],)),
+    "approx_max_k": lambda x: lax.approx_max_k(x, x.shape[1]),
     "partition": lambda x: jnp.sort(jnp.partition(x, 1, axis=0)[2:], 0),
     "top_k of all": lambda x: lax.top_k(jnp.round(x).astype(int), x.shape[1]),
     "unravel_index": lambda x: jnp.unravel_index(jnp.array([2, -1, 99]), x.shape),
@@ -184,6 +194,20 @@ def test_what_needs_a_known_size_names_it():
     x = jax.ShapeDtypeStruct(export.symbolic_shape("n"), np.float32)
     with pytest.raises(NotImplementedError, match="fft along an axis of symbolic size n"):
         export.export(jax.jit(jnp.fft.fft))(x)
+    for name, key, fun in (
+        ("conv_general_dilated", "feature_group_count", lambda x: lax.conv_general_dilated(
+            x[None, :, None], x[:, None, None], (1,), "SAME", feature_group_count=x.shape[0])),
+        ("conv_general_dilated", "batch_group_count", lambda x: lax.conv_general_dilated(
+            x[:, None, None], x[:, None, None], (1,), "SAME", batch_group_count=x.shape[0])),
+        ("conv_general_dilated", "rhs_dilation", lambda x: lax.conv_general_dilated(
+            x[None, None], jnp.ones((1, 1, 2)), (1,), "SAME", rhs_dilation=x.shape)),
+        ("reduce_window_sum", "window_dimensions", lambda x: lax.reduce_window(
+            x, 0.0, lax.add, x.shape, (1,), "VALID")),
+        ("rng_bit_generator", "shape", lambda x: lax.rng_bit_generator(
+            jnp.zeros(4, np.uint32), x.shape)),
+    ):
+        with pytest.raises(NotImplementedError, match=f"numbers as {key} of {name}, not the symb"):
+            export.export(jax.jit(fun))(x)
     with pytest.raises(InconclusiveDimensionOperation, match="'n' <= '1' is inconclusive"):
         export.export(jax.jit(lambda x: jax.random.permutation(KEY, x.shape[0])))(x)
     shape = export.symbolic_shape("n", constraints=["n >= 2", "n <= 1000"])
