@@ -647,6 +647,8 @@ def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) 
     if {"size": "int", "shape": "tuple"}.get(method) == found[1] and misspelt.is_ours(last):
         return f"{found.string}. Without brackets it is the value: x.{method}.{axis}"
     kind = "ArrayImpl" if found[1].endswith("Tracer") else found[1]
+    if kind == "ArrayImpl" and method in ("T", "mT", "real", "imag"):
+        return f"{found.string}. Without brackets it is the value: x.{method}."
     return found.string + hint(f"pyjx.{kind}", "__call__") if misspelt.is_ours(last) else None
 
 

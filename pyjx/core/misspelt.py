@@ -199,6 +199,8 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
     ours = any(map(call_code.is_below, kind.__mro__))
     package = "pyjx.Array" if ours and hasattr(exc.obj, "aval") else f"jax.{kind.__name__}" * ours
     said = hint(package, exc.name) if package and exc.name else ""
+    if kind is FunctionType and exc.name in ("lower", "trace"):
+        said = f". A jitted function has it: jax.jit(f).{exc.name}(*args)."
     if hasattr(exc.obj, "_trace") and "Use numpy." in said:
         said = ". It has no value while it is traced: let the function return it."
     if exc.name and not said and call_code.is_below(kind) and not (

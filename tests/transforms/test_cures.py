@@ -260,3 +260,10 @@ def test_one_is_told_as_one() -> None:
         lambda: jax.jit(jnp.sum, dynamic={"a": ("n",)})(jnp.ones((2, 2))))
     init, _ = stax.Dense(3)
     assert "The key comes first: init(key, ...)." in mistake(lambda: init((3,), jax.random.key(0)))
+
+
+def test_values_of_arrays_are_not_called_and_functions_are_jitted_before_they_are_lowered() -> None:
+    for call in (lambda: jnp.ones(3).T(), lambda: jax.jit(lambda x: (x + 1).T())(V)):
+        assert "Without brackets it is the value: x.T." in mistake(call)
+    assert "jax.jit(f).lower(*args)." in mistake(lambda: jax.grad(jnp.sum).lower(V))  # type: ignore
+    assert jax.jit(jax.grad(jnp.sum)).lower(V).compile()(V).shape == (3,)
