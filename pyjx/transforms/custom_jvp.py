@@ -86,6 +86,10 @@ class PositionalFunction(Generic[R]):
         def __getattr__(self, name):
             if name == "fun":
                 raise AttributeError(name)
+            if name[:3] == "def" and not hasattr(self.fun, name):
+                raise AttributeError(f"{self._kind!r} object has no attribute {name!r}. Rules are "
+                                     "given to custom_jvp by defjvp, to custom_vjp by defvjp, to "
+                                     "custom_vmap by def_vmap.")
             return getattr(self.fun, name)
 
     def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -107,7 +111,8 @@ class PositionalFunction(Generic[R]):
         named = [name for name in bound.kwargs if name in kwargs]
         if named:
             self._raise_unbound("The following keyword arguments could not be resolved to "
-                                f"positions: {', '.join(named)}")
+                                f"positions: {', '.join(named)}\nLet the function take each by "
+                                "position, too, without a * before.")
         return bound.args  # type: ignore[no-any-return]
 
     def _raise_unbound(self, why: str) -> NoReturn:
@@ -128,12 +133,15 @@ class CustomFunction(PositionalFunction[R]):
     def __init__(self, fun: Callable[..., R], nondiff_argnums: Sequence[int] = (),
                  nondiff_argnames: Sequence[str] = ()) -> None:
         super().__init__(fun)
-        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
+        numbers: Any = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
         try:
             self.nondiff_argnums = as_ints(self._kind, "nondiff_argnums", numbers)
         except TypeError as error:
-            raise TypeError(f"{str(error).removesuffix('.')}. {own_call(self._kind)}"
-                            ) from None
+            cure = own_call(self._kind)
+            if type(numbers) is str or callable(numbers):
+                cure = ("Names are nondiff_argnames, and rules given by methods: f.defjvp(jvp), "
+                        "f.defvjp(fwd, bwd).")
+            raise TypeError(f"{str(error).removesuffix('.')}. {cure}") from None
         if nondiff_argnames:
             names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
             self.nondiff_argnames = tuple(names)

@@ -267,3 +267,15 @@ def test_values_of_arrays_are_not_called_and_functions_are_jitted_before_they_ar
         assert "Without brackets it is the value: x.T." in mistake(call)
     assert "jax.jit(f).lower(*args)." in mistake(lambda: jax.grad(jnp.sum).lower(V))  # type: ignore
     assert jax.jit(jax.grad(jnp.sum)).lower(V).compile()(V).shape == (3,)
+
+
+def test_rules_are_given_by_the_methods_of_their_kind() -> None:
+    f = jax.custom_vjp(lambda x, *, k=1.0: x * k)
+    said = mistake(lambda: f.defjvp)
+    assert "'custom_vjp' object has no attribute 'defjvp'. Rules are given to custom_jvp by" in said
+    f.defvjp(lambda x, k: (x * k, k), lambda k, ct: (k * ct, None))
+    assert "by position, too, without a * before." in mistake(lambda: f(1.0, k=2.0))
+    for numbers, words in ((jnp.sin, "f.defvjp(fwd, bwd)."), ("x", "Names are nondiff_argnames, "),
+                           (V, "custom_vjp(fun)(x).")):
+        assert words in mistake(lambda numbers=numbers: jax.custom_vjp(  # type: ignore[misc]
+            jnp.sin, numbers))
