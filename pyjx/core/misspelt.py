@@ -121,6 +121,8 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     others = [p for p in _OTHER_NAMES.get(given, "").split() if p in named]
     close = others[:1] or _nearest(given, named, 0.7) or [
         p for p in named if p.startswith(f"{given}_")]
+    if name == "normal" and given in ("loc", "scale", "mean", "std", "stddev"):
+        return f"{said}. With these it is loc + scale * jax.random.normal(key, shape)."
     if given == "out" and of_numpy:
         return f"{said}. No array is written to: take the result, as in x = {name}(...)."
     if len(close) == 1:

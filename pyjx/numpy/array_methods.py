@@ -253,7 +253,7 @@ def _tracer_reversed(self: Any) -> Iterator[Any]:
 def _contains(self: Array, other: Any) -> bool:
     if self.ndim != 1:
         raise ValueError("Array.__contains__: search array must be one-dimensional, got arr.shape="
-                         f"{self.shape}")
+                         f"{self.shape}. Of any it is jnp.any(x == value).")
     if not takes_part(other):
         raise TypeError(f"Array.__contains__: unsupported operand type {type(other)}.")
     if np.shape(other):

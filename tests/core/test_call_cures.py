@@ -239,6 +239,11 @@ def test_no_cure_is_that_of_another_value():
     (lambda: jax.jit(lambda x: x or 1)(2), "argument x.\nIf the value is the same in every call, "),
     (lambda: jax.random.choice(V), "'a'. The key comes first: jax.random.choice(key, ...)."),
     (lambda: jax.random.permutation(jax.random.key(0)), "argument: 'x'"),
+    (lambda: V.extend([1]), "no attribute 'extend'. Use jax.numpy.concatenate([x, y])."),
+    (lambda: jax.np, "has no attribute 'np'. Use jax.numpy."),
+    (lambda: jax.random.normal(jax.random.key(0), scale=2.0), "unexpected keyword argument "
+     "'scale'. With these it is loc + scale * jax.random.normal(key, shape)."),
+    (lambda: 1.0 in jnp.eye(2), "got arr.shape=(2, 2). Of any it is jnp.any(x == value)."),
     (lambda: jax.hess, "has no attribute 'hess'. Did you mean 'hessian'?"),
     (lambda: jax.jvps, "has no attribute 'jvps'. Did you mean 'jvp'?"),
     (lambda: lax.dynamic_slice_update, "Did you mean 'dynamic_update_slice'?"),
