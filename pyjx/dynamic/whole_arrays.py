@@ -420,13 +420,13 @@ def _windows(p: Padding, params: dict[str, Any], xs: Sequence[Padded], values: S
     xs = [p.masked(x, x.padded, value) for x, value in zip(xs, values, strict=True)]
     for d, (low, high) in enumerate(params["padding"]):
         if isinstance(low, SymbolicDim):
-            base, pads = list(params.get("base_dilation") or (1,) * len(xs[0].shape)), list(
+            apart, pads = list(params.get("base_dilation") or (1,) * len(xs[0].shape)), list(
                 params["padding"])
-            xs = [shifted(p, x, d, low, base[d], v) for x, v in zip(xs, values, strict=True)]
-            base[d], pads[d] = 1, (0, high)
+            xs = [shifted(p, x, d, low, apart[d], v) for x, v in zip(xs, values, strict=True)]
+            apart[d], pads[d] = 1, (0, high)
             params = {**params, "padding": tuple(pads)}
             if "base_dilation" in params:
-                params["base_dilation"] = tuple(base)
+                params["base_dilation"] = tuple(apart)
     if any([isinstance(n, SymbolicDim) for n in params["window_dimensions"]]):
         p.refuse("the size of its windows is symbolic")
     _check_known(p, params, "window_strides", "base_dilation", "window_dilation")
