@@ -111,6 +111,8 @@ def check_choice(eqn: JaxprEqn, param: str, known: Sequence[str], platform: str,
 
 def _call(b: Block, target: str, operands: Sequence[str], takes: Sequence[Any],
           gives: Sequence[ShapedArray], config: str = "") -> list[str]:
+    if any([type(n) is not int for aval in gives for n in aval.shape]):  # which take shapes, too
+        return b.custom_call(target, operands, takes, gives, config=config, api_version=1)
     results = tensor_type(gives[0]) if len(gives) == 1 else f"({tensor_types(gives)})"
     return b.multi(
         f"stablehlo.custom_call @{target}({', '.join(operands)}) {{backend_config = "

@@ -313,7 +313,8 @@ def _svd_on_gpu(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     chosen = eqn.params["algorithm"]
     name = "DEFAULT" if chosen is None else chosen.name
     if name == "DEFAULT":
-        name = "JACOBI" if max(aval.shape[-2:]) <= _JACOBI_ROWS else "QR"
+        few = all([type(n) is int and n <= _JACOBI_ROWS for n in aval.shape[-2:]])
+        name = "JACOBI" if few else "QR"
     emit = _svd_by_rotations if name == "QR" else _svd_with_v
     found, info = emit(b, eqn, x, name)
     avals = out_avals(eqn)

@@ -133,6 +133,49 @@ def test_cumulative_operations_of_other_platforms(name, platform):
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5), e.call(x), fun(x))
 
 
+@pytest.mark.parametrize("name", ["polar", "qdwh"])
+def test_polar_factors_of_symbolic_matrices(name):
+    fun = jax.jit({"polar": jax.scipy.linalg.polar, "qdwh": lambda x: (
+        *lax.linalg.qdwh(x)[:2], lax.linalg.qdwh(x)[3])}[name])
+    x = jax.ShapeDtypeStruct(export.symbolic_shape("n, n"), np.float32)
+    e = export.export(fun)(x)
+    for size in (1, 6):
+        x = np.random.default_rng(0).normal(size=(size, size)).astype(np.float32)
+        for a, b in zip(e.call(x), fun(x), strict=True):
+            np.testing.assert_allclose(a, b, atol=2e-5)
+
+
+MATRICES = {
+    "svd": lambda x: jnp.linalg.svd(x, compute_uv=False),
+    "svd with vectors": lambda x: (lambda u, s, v: u * s @ v)(*jnp.linalg.svd(x)),
+    "eigh": lambda x: jnp.linalg.eigvalsh(x), "qr": lambda x: jnp.abs(jnp.linalg.qr(x)[1]),
+    "pinv": jnp.linalg.pinv, "inv": jnp.linalg.inv,
+}
+
+
+def _exported_for(platform, name):
+    x = jax.ShapeDtypeStruct(export.symbolic_shape("n, n"), np.float32)
+    return export.export(jax.jit(MATRICES[name]), platforms=[platform],
+                         disabled_checks=[export.DisabledSafetyCheck.platform()])(x)
+
+
+@pytest.mark.parametrize("name", [name for name in MATRICES if name != "inv"])
+def test_symbolic_matrices_of_tpus(name):
+    """XLA has what TPUs call here, too."""
+    e = _exported_for("tpu", name)
+    for size in (1, 6):
+        x = np.random.default_rng(0).normal(size=(size, size)).astype(np.float32)
+        x = x + x.T + 3 * np.eye(size, dtype=np.float32)
+        np.testing.assert_allclose(e.call(x), MATRICES[name](x), rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize(("platform", "name"), [
+    ("tpu", "inv"), *[("cuda", name) for name in MATRICES]])
+def test_calls_for_symbolic_matrices_are_told_their_shapes(platform, name):
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"No .*registered"):  # by this machine
+        _exported_for(platform, name).call(np.eye(3, dtype=np.float32))
+
+
 @pytest.mark.parametrize("value", [
     np.float32(2), np.complex64(2j), np.array(2, dtypes.bfloat16)[()], np.int32(3), np.True_,
     np.ones(3, np.float32), np.arange(1, 4), 2.5, 2], ids=lambda v: type(v).__name__)

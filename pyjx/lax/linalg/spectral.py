@@ -17,7 +17,7 @@ from pyjx.core.arithmetic import EIGH, SVD
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
-from pyjx.core.integers import as_int, min_dim
+from pyjx.core.integers import as_int, max_dim, min_dim
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.primitives import cast
 from pyjx.engine.types import Tangents, Value, Values
@@ -244,6 +244,7 @@ def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True,
 
 # Weights up to this one are for the step by the Cholesky decomposition, which is cheaper.
 _LARGE_WEIGHT = 100.0
+_MOST_COLUMNS = 1 << 16  # what a symbol may stand for: more take steps that are not needed
 _MAX_STEPS = 10  # 6 are enough where the smallest singular value is eps times the largest
 
 
@@ -308,9 +309,10 @@ def unitary_factor(x: ArrayLike, max_steps: int | None = None, eps: float | None
     if max_steps is not None and max_steps < 0:
         raise ValueError(f"max_iterations must not be negative, got {max_steps}")
     tolerance = float(dtypes.finfo(real_dtype(aval.dtype)).eps if eps is None else eps)
-    n = aval.shape[-1]
+    n = max_dim(aval.shape[-1], 1)
     # The largest singular value is taken for up to n times what it is.
-    weights = _weights(tolerance / max(n, 1), tolerance, _MAX_STEPS)[:max_steps]
+    most = n if type(n) is int else _MOST_COLUMNS
+    weights = _weights(tolerance / most, tolerance, _MAX_STEPS)[:max_steps]
     scale = lax.convert_element_type(_bound(x), aval.dtype)
     u = lax.div(x, lax.broadcast_in_dim(scale, aval.shape, range(aval.ndim - 2)))
     for a, b, c in weights:
@@ -318,7 +320,9 @@ def unitary_factor(x: ArrayLike, max_steps: int | None = None, eps: float | None
     gram = product(adjoint(u), u)
     off = lax.abs(lax.sub(gram, identity_like(gram)))
     off = lax.sqrt(lax.reduce_sum(lax.mul(off, off), (aval.ndim - 2, aval.ndim - 1)))
-    return u, len(weights), lax.lt(off, lax.full_like(off, 10 * max(n, 1) * tolerance))
+    return u, len(weights), lax.lt(off, lax.mul(
+        lax.full_like(off, 10 * tolerance), lax.full_like(off, lax.convert_element_type(
+            n, get_aval(off).dtype))))
 
 
 def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None,
