@@ -152,19 +152,18 @@ def _undivided(tree: Any, first: int) -> list[int]:
 # -- what programs may not do with them ------------------------------------------------------------
 
 
-def check_not_returned(closed: ClosedJaxpr, function: str, traced_for: str,
-                       path_of: Callable[[int], str]) -> None:
+def check_not_returned(closed: ClosedJaxpr, traced_for: str, path_of: Callable[[int], str]) -> None:
     """Raise ValueError if a function that was traced returns a reference.
 
     `path_of` says where among the results one of them is; empty for the only one.
     """
     for i, v in enumerate(closed.outvars):
         if type(v.aval) is AbstractRef:
-            path = path_of(i)
+            at = f" at output tree path {path}" if (path := path_of(i)) else ""
             raise ValueError(
-                f"function {function} traced for {traced_for} returned a mutable array reference "
-                f"of type {v.aval}{f' at output tree path {path}' if path else ''}, but mutable "
-                f"array references cannot be returned.\n\n{_origin(closed, v)}")
+                f"function {closed.debug_info.func_src_info} traced for {traced_for} returned a "
+                f"mutable array reference of type {v.aval}{at}, but mutable array references "
+                f"cannot be returned.\n\n{_origin(closed, v)}")
 
 
 def _origin(closed: ClosedJaxpr, v: Any) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
+from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.effects import NamedAxisEffect
 from pyjx.core.evaluation import all_eqns, holds_jaxprs
@@ -103,10 +103,7 @@ def trace_function(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
 
         closed = trace_to_jaxpr(flat, avals, _described(
             op, fun, tree, tree if unpacked else treedef_tuple([tree])))
-        if any([type(a) is AbstractRef for a in closed.out_avals]):
-            debug = closed.debug_info
-            check_not_returned(closed, debug.func_src_info, debug.traced_for,
-                               lambda i: path_in(out_tree, i))
+        check_not_returned(closed, closed.debug_info.traced_for, lambda i: path_in(out_tree, i))
         # What is derived from it has other arguments.
         closed = closed.replace(debug_info=closed.debug_info.with_unknown_names())
         body = TracedFunction(closed, out_tree)

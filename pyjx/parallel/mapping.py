@@ -233,8 +233,7 @@ class _Mapped(Record):
 
         with mesh_axes(mesh.abstract_mesh, ordered(mesh, names), self.check_vma):
             closed = trace_to_jaxpr(run, local, debug)
-        check_not_returned(closed, debug.func_src_info, "shard_map",
-                           lambda i: path_in(flat.out_tree, i))
+        check_not_returned(closed, "shard_map", lambda i: path_in(flat.out_tree, i))
         return _Traced(closed, in_specs, out_specs, flat.out_tree, mesh, names)
 
     # -- what errors call it
