@@ -113,10 +113,10 @@ def misfit(shapes: Sequence[tuple[int, ...]]) -> str:
     '. Axis -1 has the sizes 4 and 5; counted from the last one, axes must have one size or size 1.'
     """
     for i in range(1, max(map(len, shapes), default=0) + 1):
-        sizes = list(dict.fromkeys([s[-i] for s in shapes if len(s) >= i and s[-i] != 1]))
+        sizes = [*dict.fromkeys([str(s[-i]) for s in shapes if len(s) >= i and s[-i] != 1])]
         if len(sizes) > 1:
-            return (f". Axis -{i} has the sizes {' and '.join(map(str, sizes))}; counted from the "
-                    "last one, axes must have one size or size 1.")
+            return (f". Axis -{i} has the sizes {', '.join(sizes[:-1])} and {sizes[-1]}; counted "
+                    "from the last one, axes must have one size or size 1.")
     return ""
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
+import numpy as np
+
 from pyjx import configuration, lax
+from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.cure_texts import no_array
@@ -16,7 +19,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Var
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.references import check_undivided, is_ref
 from pyjx.core.specs import spec_to_give
-from pyjx.core.trace import concrete_or_error
+from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import leaf_paths, short_types, source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
@@ -155,7 +158,8 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
                              "elements it has. Say it by `length`.")
     scalars = [i for i, a in enumerate(avals) if not a.is_high and not a.shape]
     if scalars:
-        steps = xs[0] if len(xs) == 1 and type(xs[0]) is int else None
+        steps = int(xs[0]) if len(xs) == 1 and is_concrete(xs[0]) and dtypes.issubdtype(
+            avals[0].dtype, np.integer) else None
         shown = [str(xs[i]) for i in scalars[:4]] + ["..."] * (len(scalars) > 4)
         kind = (tree.node_data() or [None])[0]
         raise ValueError(

@@ -262,7 +262,8 @@ def histogramdd(sample: Any, bins: Any = 10, range: Sequence[Any] | None = None,
     (sample,) = operands("histogramdd", sample)
     if len(shape := get_aval(sample).shape) != 2 or not shape[1]:
         raise ValueError("histogramdd: sample must be an array of shape (points, coordinates), got "
-                         f"{shape}. Points of one coordinate are `sample[:, None]`.")
+                         f"{shape}."
+                         + " Points of one coordinate are `sample[:, None]`." * (len(shape) == 1))
     count, dims = shape
     if weights is None:
         (sample,) = promote_dtypes_inexact(sample)
