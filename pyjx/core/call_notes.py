@@ -443,9 +443,12 @@ def _told_of_position(exc: Exception, text: str, position: re.Match[str], call: 
     refused = tbs[-1].tb_frame.f_locals.get("x", value)
     found = path_of(exc, refused)
     path = found[2] if found and found[1] == name else ""
+    own = tree_structure(refused)
     part = type(value) in (list, tuple) and (
-        str(type(value)) not in text or tree_structure(refused) != tree_structure(value))
-    path = path or f"[{position[1]}]" * part
+        str(type(value)) not in text or own != tree_structure(value))
+    if part and not path:  # not all that are counted need be of this one
+        path = next((f"[{i}]" for i, x in enumerate(value) if str(type(x)) in text and (
+            tree_structure(x) == own)), f"[{position[1]}]")
     place: Any = list(call.given).index(name)
     if (part and not place) or text.partition(" ")[0] in call.functions():
         place = position[1]  # of joined ones, theirs, and that of the function that was given
