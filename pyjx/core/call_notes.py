@@ -242,7 +242,8 @@ def _exchanged(exc: Exception, call: Call) -> str | None:
                  if tb.tb_frame.f_code is call.code), {})
     known = {p: body.get(p, x) if x is UNKNOWN else x for p, x in call.given.items() if p in _KINDS}
     wrong = [p for p, x in known.items() if not _KINDS[p](x)]
-    for one, other in [(p, o) for p in wrong for o in known if p != o and {*wrong} <= {p, o}]:
+    for one, other in [(p, o) for p in wrong for o in known if p != o and {*wrong} <= {p, o} and (
+            o in wrong or type(known[p]) is not list)]:  # such a one may be where it belongs
         if _KINDS[one](known[other]) and _KINDS[other](known[one]):
             said = str(exc)
             if isinstance(exc, AxisError):  # which makes its message anew
@@ -443,6 +444,11 @@ def _told_of_position(exc: Exception, text: str, position: re.Match[str], call: 
     refused = tbs[-1].tb_frame.f_locals.get("x", value)
     found = path_of(exc, refused)
     path = found[2] if found and found[1] == name else ""
+    if type(value) in (list, tuple) and _is_whole(value) and any([
+            _has_arrays(x) and (type(value) is tuple or not _is_whole(x)) and _is_for_python(
+                call.annotations.get(p))
+            for p, x in call.given.items() if p != name]):  # a shape or axes, in their place
+        after = f". {_order(call)}"
     own = tree_structure(refused)
     part = type(value) in (list, tuple) and (
         str(type(value)) not in text or own != tree_structure(value))

@@ -259,8 +259,9 @@ def _clamp_shape(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedA
     check_same_dtypes("clamp", low, x, high)
     for name, bound in (("min", low), ("max", high)):
         if bound.shape and bound.shape != x.shape:
+            order = " The order of the arguments is clamp(min, x, max)." * (not x.shape)
             raise TypeError(f"clamp requires {name}.shape == operand.shape or {name}.shape == (), "
-                            f"got {name}.shape={bound.shape}, operand.shape={x.shape}.")
+                            f"got {name}.shape={bound.shape}, operand.shape={x.shape}.{order}")
     return ShapedArray(x.shape, x.dtype, all_weak((low, x, high)))
 
 
