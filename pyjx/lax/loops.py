@@ -24,7 +24,6 @@ from pyjx.core.named_axes import Axis
 from pyjx.core.passes.dce import without_effects
 from pyjx.core.passes.tokens import threaded
 from pyjx.core.primitive import Primitive, register, vary
-from pyjx.core.records import Record
 from pyjx.core.source_info import from_here, no_source_info
 from pyjx.core.trace import is_concrete, trace_to_jaxpr
 from pyjx.engine.axes import at_front, broadcast_in_dim
@@ -382,26 +381,21 @@ def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangen
                          "static bounds, or forward mode (jax.jvp, jax.jacfwd).")
     values = [*selected(operands, negated(given[:k] + linear)),
               *map(instantiate, selected(cts, linear))]
-    backward = _backward(body, cond, a, given[a:k], linear, bound, tuple(map(get_aval, values)))
-    program, more = without_tracers(backward.jaxpr)
+    backward, consts_nonzero = _backward(
+        body, cond, a, given[a:k], linear, bound, tuple(map(get_aval, values)))
+    program, more = without_tracers(backward)
     outs = iter(call(program, "while_transposed", *more, *values))
-    found = with_cotangents(operands[:k], backward.consts_nonzero, outs)
+    found = with_cotangents(operands[:k], consts_nonzero, outs)
     pulled = [next(outs) if lin else None for lin in linear]
     return [*found, *[ct if lin else None for ct, lin in zip(pulled, given[k:], strict=True)]]
 
 
-class _Backward(Record):
-    """From (constants of the condition, known ones of the body, the known carry at the start,
-    cotangents of the linear carry at the end) to (cotangents of the linear constants that have
-    some, cotangents of the linear carry at the start)."""
-
-    jaxpr: ClosedJaxpr
-    consts_nonzero: Flags
-
-
 @derived
 def _backward(body: ClosedJaxpr, cond: ClosedJaxpr, a: int, consts: Flags, linear: Flags,
-              bound: int, avals: tuple[ShapedArray, ...]) -> _Backward:
+              bound: int, avals: tuple[ShapedArray, ...]) -> tuple[ClosedJaxpr, Flags]:
+    """The program from (constants of the condition, known ones of the body, the known carry at the
+    start, cotangents of the linear carry at the end) to (cotangents of the linear constants that
+    have some, cotangents of the linear carry at the start); and which of the former have some."""
     parts = split_jaxpr(body, consts + linear, linear)
     m, n = sum(consts), sum(linear)
     start, end = len(avals) - len(linear), len(avals) - n  # of the known carry
@@ -432,7 +426,7 @@ def _backward(body: ClosedJaxpr, cond: ClosedJaxpr, a: int, consts: Flags, linea
         return replay.reverse(replay.levels, args[start:end], [
             *[instantiate(Zero(aval)) for aval in sums], *args[end:]])
 
-    return _Backward(trace_to_jaxpr(fun, avals, body.debug_info), nonzero)
+    return trace_to_jaxpr(fun, avals, body.debug_info), nonzero
 
 
 def _loop(holds: Callable[..., Any], step: Callable[..., list[Any]], start: Sequence[Any],

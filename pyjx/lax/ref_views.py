@@ -530,10 +530,8 @@ def _read(view: _View, x: ArrayLike) -> Array:
     if not view.int_shape:
         found = slicing.dynamic_slice(x, _starts(view), _sizes(view))
         return reshape(found, view.part_shape)
-    dims = _dims(view)
-    return indexing.gather(
-        x, _vectors(view), indexing.GatherDimensionNumbers(dims.windows, dims.axes, dims.starts),
-        _sizes(view), mode="clip")
+    return indexing.gather(x, _vectors(view), indexing.GatherDimensionNumbers(*_dims(view)),
+                           _sizes(view), mode="clip")
 
 
 def _written(view: _View, x: ArrayLike, part: ArrayLike, adding: bool) -> ArrayLike:
@@ -542,11 +540,9 @@ def _written(view: _View, x: ArrayLike, part: ArrayLike, adding: bool) -> ArrayL
         new = _written(_of_thinned(view), joining.slice(x, *thinned), part, adding)
         return _interleaved(x, new, *thinned)
     if view.int_shape:
-        dims = _dims(view)
         scatter = indexing.scatter_add if adding else scattering.scatter
-        return scatter(
-            x, _vectors(view), part,
-            indexing.ScatterDimensionNumbers(dims.windows, dims.axes, dims.starts), mode="drop")
+        return scatter(x, _vectors(view), part, indexing.ScatterDimensionNumbers(*_dims(view)),
+                       mode="drop")
     if adding:
         part = add(_read(view, x), part)
     if 0 in view.part_shape:
@@ -576,18 +572,13 @@ def _counted(i: ArrayLike, n: int, given: ArrayLike) -> ArrayLike:
     return select(lt(i, zero), add(i, length), i)
 
 
-class _Dims(Record):
-    """The axes that a part is cut from the whole along."""
-
-    windows: Shape  # axes of the part that are those of slices
-    axes: Shape  # axes of the whole that are indexed by integers
-    starts: Shape  # axes of the whole that an index vector counts along
-
-
-def _dims(view: _View) -> _Dims:
+def _dims(view: _View) -> tuple[Shape, Shape, Shape]:
+    """The axes that a part is cut from the whole along: those of the part that are those of
+    slices, and those of the whole that are indexed by integers, and that an index vector counts
+    along."""
     n = len(view.int_shape)
     windows = [i if i < view.place else i + n for i in range(len(view.shape) - len(view.axes))]
-    return _Dims(tuple(windows), tuple(view.axes), _counting(view))
+    return tuple(windows), tuple(view.axes), _counting(view)
 
 
 def _counting(view: _View) -> Shape:

@@ -195,9 +195,9 @@ def program_for(options: Options, specs: Sequence[str] | None = None) -> Program
         return _traced(options, call, name, where, mesh[0] if mesh else None)
 
 
-def _platform(text: str, n_devices: int = 1) -> Platform:
+def _platform(text: str) -> Platform:
     try:
-        return platform(text, n_devices)
+        return platform(text)
     except (ValueError, OSError) as error:
         raise CommandError(f"--platform {text}: {error}") from None
 
