@@ -503,11 +503,8 @@ def _ids(devices: Iterable[Any], others: Iterable[Any]) -> set[int]:
 # ---- install ------------------------------------------------------------------------------
 
 _PROPERTIES: dict[str, Any] = {
-    "shape": attrgetter("aval.shape"),
-    "dtype": attrgetter("aval.dtype"),
-    "ndim": attrgetter("aval.ndim"),
-    "size": attrgetter("aval.size"),
-    "weak_type": attrgetter("aval.weak_type"),
+    **{name: attrgetter(f"aval.{name}")
+       for name in ("shape", "dtype", "ndim", "size", "weak_type")},
     "sharding": attrgetter("_sharding"),
     "committed": attrgetter("_committed"),
     "itemsize": attrgetter("aval.dtype.itemsize"),
@@ -548,9 +545,8 @@ _METHODS: dict[str, Any] = {
     "devices": _devices,
     "addressable_data": _addressable_data,
     "copy_to_host_async": _copy_to_host_async,
-    "is_ready": _guarded("is_ready"),
-    "unsafe_buffer_pointer": _guarded("unsafe_buffer_pointer"),
-    "on_device_size_in_bytes": _guarded("on_device_size_in_bytes"),
+    **{name: _guarded(name)
+       for name in ("is_ready", "unsafe_buffer_pointer", "on_device_size_in_bytes")},
     "_check_if_deleted": _raise_if_deleted,
     "_check_and_rearrange": _check_and_rearrange,
 }
