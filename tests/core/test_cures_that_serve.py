@@ -234,6 +234,9 @@ def test_cures_of_functions_are_followed(call: Callable[[], Any], words: str,
      "closure"),
     (lambda: jax.linear_transpose(lambda x: x / x, V)(V), "The function is not linear: an operand "
      "whose value is asked for depends on the arguments.", "UndefinedPrimal"),
+    *[(functools.partial(lambda f: jax.linear_transpose(lambda a: f(a, V), jnp.eye(3))(V), f),
+       "What is transposed must be linear", "UndefinedPrimal")
+      for f in (jnp.linalg.solve, lax.linalg.triangular_solve)],
     (lambda: jax.linear_transpose(lambda x: lax.cond(x > 0, lambda: x, lambda: 2 * x), X)(X),
      "What is transposed must be linear", "UndefinedPrimal"),
     (lambda: jnp.histogramdd(jnp.ones((2, 3, 4))), "(points, coordinates), got (2, 3, 4).", "None"),

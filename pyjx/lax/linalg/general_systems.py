@@ -20,7 +20,7 @@ from pyjx.core.primitive import Primitive, Unrolled, register
 from pyjx.core.specs import reshard_first
 from pyjx.engine.axes import all_at_front, moveaxis
 from pyjx.engine.rules import jvp_zero
-from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
+from pyjx.engine.tangents import Zero, add_tangents
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import operand
@@ -332,9 +332,6 @@ def _jvp(primals: Values, tangents: Tangents, **params: Any) -> tuple[Value, Tan
 
 def _transpose(ct: Tangent, a: Operand, factors: Operand, order: Operand, b: Operand, *,
                transpose: bool, conjugate: bool) -> Any:
-    if any([type(x) is UndefinedPrimal for x in (a, factors, order)]):
-        raise TypeError("The function is not linear: the solution of a system of equations is "
-                        "linear in the right-hand side only.")
     return [None, None, None, solve_p.bind(a, factors, order, ct, transpose=not transpose,
                                            conjugate=conjugate)]
 
@@ -446,8 +443,6 @@ def _tridiagonal_jvp(primals: Values, tangents: Tangents, **params: Any) -> tupl
 
 def _tridiagonal_transpose(ct: Tangent, dl: Operand, d: Operand, du: Operand, b: Operand,
                            **params: Any) -> Any:
-    if any([type(x) is UndefinedPrimal for x in (dl, d, du)]):
-        raise TypeError("tridiagonal_solve is not linear in its matrix.")
     below, above = (lax.squeeze(_shifted(as_column(x), by), (get_aval(x).ndim,))
                     for x, by in ((du, 1), (dl, -1)))
     return [None, None, None, tridiagonal_solve_p.bind(below, d, above, ct, **params)]

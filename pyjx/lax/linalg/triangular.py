@@ -16,7 +16,7 @@ from pyjx.core.explicit import along_batch
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.primitives import cast
-from pyjx.engine.tangents import UndefinedPrimal, Zero, add_tangents
+from pyjx.engine.tangents import Zero, add_tangents
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, Value, Values
 from pyjx.lax.common import check_same_dtypes, operand
 from pyjx.lax.elementwise import INEXACT, check_kinds
@@ -83,8 +83,6 @@ def _solve_jvp(primals: Values, tangents: Tangents, **params: bool) -> tuple[Val
 
 def _solve_transpose(ct: Tangent, a: Operand, b: Operand, *, transpose_a: bool, **params: Any
                      ) -> Any:
-    if type(a) is UndefinedPrimal:
-        raise TypeError("triangular_solve is not linear in its matrix.")
     return [None, triangular_solve_p.bind(a, ct, transpose_a=not transpose_a, **params)]
 
 
