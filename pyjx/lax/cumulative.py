@@ -12,6 +12,7 @@ The recurrence is linear in b, and its transpose is the recurrence in the other 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -171,17 +172,9 @@ def _share(part: Value, total: Value) -> Array:
     return lax.exp(lax.select(lax.eq(total, infinity), at_top, lax.sub(part, finite)))
 
 
-def _max_tangent(g: Value, x: Any, y: Any, axis: int, reverse: bool) -> Array:
-    return _choice_tangent(g, x, shifted(y, axis, reverse, least(get_aval(x).dtype)), lax.gt,
-                           axis, reverse)
-
-
-def _min_tangent(g: Value, x: Any, y: Any, axis: int, reverse: bool) -> Array:
-    return _choice_tangent(g, x, shifted(y, axis, reverse, greatest(get_aval(x).dtype)), lax.lt,
-                           axis, reverse)
-
-
-def _choice_tangent(g: Value, x: Any, before: Any, better: Any, axis: int, reverse: bool) -> Array:
+def _choice_tangent(worst: Any, better: Any, g: Value, x: Any, y: Any, axis: int, reverse: bool
+                    ) -> Array:
+    before = shifted(y, axis, reverse, worst(get_aval(x).dtype))
     half = lax.full_like(x, 0.5)
     tied = lax.select(lax.eq(x, before), half, lax.full_like(x, 0))
     share = lax.select(better(x, before), lax.full_like(x, 1), tied)
@@ -207,8 +200,8 @@ def _with_tangent(primitive: Primitive, rule: Rule) -> None:
 
 _with_tangent(cumprod_p, _prod_tangent)
 _with_tangent(cumlogsumexp_p, _logsumexp_tangent)
-_with_tangent(cummax_p, _max_tangent)
-_with_tangent(cummin_p, _min_tangent)
+_with_tangent(cummax_p, partial(_choice_tangent, least, lax.gt))
+_with_tangent(cummin_p, partial(_choice_tangent, greatest, lax.lt))
 
 
 # -- public functions ------------------------------------------------------------------------------
