@@ -153,11 +153,9 @@ def _in_memories(b: Block, outs: Sequence[str], eqn: JaxprEqn, spaces: Sequence[
     are moved by operations that follow."""
     if b.module.platform == "cpu":
         return list(outs)
-    if spaces is None:
-        return [placed_in_memory(b, x, v.aval, "device")
-                for x, v in zip(outs, eqn.outvars, strict=True)]
-    return [placed_in_memory(b, x, v.aval, "device") if space.name == "Device" else x
-            for x, v, space in zip(outs, eqn.outvars, spaces, strict=True)]
+    own = [True] * len(outs) if spaces is None else [space.name == "Device" for space in spaces]
+    return [placed_in_memory(b, x, v.aval, "device") if flag else x
+            for x, v, flag in zip(outs, eqn.outvars, own, strict=True)]
 
 
 _COMPOSITE_NAME = r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+"
