@@ -54,7 +54,7 @@ def test_operations_on_plain_values_are_recorded_too():
 def test_evaluation():
     closed = trace_to_jaxpr(lambda a: [jnp.sin(a), a], [F32])
     assert isinstance(eval_jaxpr(closed.jaxpr, closed.consts, x)[0], jax.Array)
-    with pytest.raises(TypeError, match="expected 1 arguments, got 2"):
+    with pytest.raises(TypeError, match="expected 1 argument, got 2"):
         eval_jaxpr(closed.jaxpr, closed.consts, x, x)
     again = trace_to_jaxpr(jaxpr_as_fun(closed), [F32])
     assert str(again) == str(closed)
