@@ -126,9 +126,8 @@ class BucketUse(Record):
 
     def __str__(self) -> str:
         bounds = ", ".join([f"{name} <= {n}" for name, n in self.bounds.items()])
-        sizes, calls = [f"{n} {what}{'s' * (n != 1)}" for n, what in (
-            (len(self.sizes), "size"), (self.calls, "call"))]
-        return f"bucket {bounds}: {sizes}, {calls}, {self.padding:.0%} of its arguments padding"
+        return (f"bucket {bounds}: {counted(len(self.sizes), 'size')}, "
+                f"{counted(self.calls, 'call')}, {self.padding:.0%} of its arguments padding")
 
 
 class Bucket:

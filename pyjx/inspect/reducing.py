@@ -30,7 +30,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import counted, shortened
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.inspect.loops import Loop
 from pyjx.inspect.python_text import UnwritableError, array_text, python_file
@@ -89,12 +89,8 @@ class Reduced(Record):
             Path(name).write_text(text, encoding="utf-8")
 
     def __str__(self) -> str:
-        return (f"{_in_words(self.operations)} left after {self.tries} tries in "
+        return (f"{counted(self.operations, 'operation')} left after {self.tries} tries in "
                 f"{self.seconds:.1f} s; {self.how}\n\n{self.python}")
-
-
-def _in_words(operations: int) -> str:
-    return f"{operations} operation{'s' * (operations != 1)}"
 
 
 def reduce(fun: Callable[..., Any], args: Sequence[Any],
@@ -163,7 +159,7 @@ def reduce_program(closed: ClosedJaxpr, leaves: Sequence[Any], fails: Any, secon
     n = _count(closed)
     how = str(search.outcome)
     said = search.outcome.words.strip().splitlines()
-    text = python_file(closed, values, f"{n} operation{'s' * (n != 1)}; {how}.")
+    text = python_file(closed, values, f"{counted(n, 'operation')}; {how}.")
     if expected is not None:
         text += _CHECK.format(", ".join(map(array_text, expected)))
     return Reduced(closed, tuple(values), how + (f"; it said: {said[-1]}" if said else ""), n,
@@ -266,7 +262,7 @@ class _Search:
             self.running = min(seconds, hangs)
         else:
             self.seconds = min(seconds, 4 * took + 2)
-        tell(f"{_in_words(len(closed.eqns))}: {self.outcome}")
+        tell(f"{counted(len(closed.eqns), 'operation')}: {self.outcome}")
 
     def tried(self, closed: ClosedJaxpr, args: Sequence[Any], how: str = "fails") -> Outcome:
         inline = isinstance(self.tries, _Commands) and how == "fails"
@@ -290,7 +286,7 @@ class _Search:
                 self.outcome = found
         if self.known[key]:
             self.closed, self.args, self.text = closed, list(args), key
-            self.tell(_in_words(_count(closed)))
+            self.tell(counted(_count(closed), "operation"))
         return self.known[key]
 
     def values(self, wanted: Sequence[Var]) -> list[Any] | None:

@@ -17,6 +17,7 @@ from pyjx.core.evaluation import bind_eqn, eval_jaxpr, holds_jaxprs, program_of,
 from pyjx.core.frames import Frame
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.records import Record
+from pyjx.core.value_texts import counted
 from pyjx.inspect.bad_values import place_text
 from pyjx.inspect.loops import programs_within
 from pyjx.inspect.straight import check_keywords, line_of, repeatable_of, straight
@@ -84,7 +85,8 @@ class RuleCheck(Record):
         return bool(self.checked) and not self.wrong
 
     def __str__(self) -> str:
-        lines = [f"{self.checked} operations checked, {len(self.wrong)} wrong rules",
+        lines = [f"{counted(self.checked, 'operation')} checked, "
+                 f"{counted(len(self.wrong), 'wrong rule')}",
                  *[f"  {rule}" for rule in self.wrong]]
         if not self.checked:
             lines.append("  nothing was checked: call it with floating-point numbers, at which its "

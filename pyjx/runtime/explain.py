@@ -20,7 +20,7 @@ from pyjx.core.call_code import is_listed
 from pyjx.core.frames import is_internal, user_frame, user_line
 from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.records import Record
-from pyjx.core.value_texts import in_short, size_text
+from pyjx.core.value_texts import counted, in_short, size_text
 from pyjx.guards import guard
 from pyjx.runtime import backends, cache, ledger, programs
 from pyjx.runtime.ledger import Entry, History, Layout, Path, Program, layout_of
@@ -189,8 +189,8 @@ class Explanation:
         where = f", defined at {self.place}" if self.place else ""
         if not self.n_traces:
             return f"{self.function}{where}: not traced yet"
-        lines = [f"{self.function}{where}: {_times(self.n_traces, 'trace')}, "
-                 f"{_times(self.n_programs, 'program')} ({self.n_from_disk} from disk)",
+        lines = [f"{self.function}{where}: {counted(self.n_traces, 'trace')}, "
+                 f"{counted(self.n_programs, 'program')} ({self.n_from_disk} from disk)",
                  f"traced {time_text(self.trace_seconds)}, lowered "
                  f"{time_text(self.lower_seconds)}, compiled {time_text(self.compile_seconds)}"
                  + (f", first runs {time_text(self.run_seconds)}" if self.run_seconds else "")]
@@ -234,7 +234,7 @@ class ProcessExplanation:
         return caches()
 
     def __str__(self) -> str:
-        lines = [f"{_times(len(self.functions), 'function')} traced"]
+        lines = [f"{counted(len(self.functions), 'function')} traced"]
         lines += table(
             ("function", "traces", "programs", "disk", "trace", "lower", "compile", "defined at"),
             [(e.function, e.n_traces, e.n_programs, e.n_from_disk, time_text(e.trace_seconds),
@@ -245,7 +245,7 @@ class ProcessExplanation:
         n_programs = sum([row[2] for row in self.operations])
         n_disk = sum([row[3] for row in self.operations])
         seconds = sum([row[4] for row in self.operations])
-        lines.append(f"operations outside of jit: {_times(n_programs, 'program')} ({n_disk} from "
+        lines.append(f"operations outside of jit: {counted(n_programs, 'program')} ({n_disk} from "
                      f"disk), {time_text(seconds)}")
         costliest = [f"{row[0]} {time_text(row[4])}" for row in self.operations[:5]]
         if costliest:
@@ -305,7 +305,7 @@ def _program_lines(trace: Trace) -> list[str]:
     lines += [f"not kept on disk: {reason}" for reason in dict.fromkeys(reasons)]
     lines += dict.fromkeys([p.memory for p in trace.programs if p.memory])
     if derived := sum([p.derived for p in trace.programs]):
-        lines.append(f"{_times(derived, 'program')} of derivatives, batches or buckets of it")
+        lines.append(f"{counted(derived, 'program')} of derivatives, batches or buckets of it")
     return lines
 
 
@@ -322,10 +322,6 @@ def compiled_again(trace: Trace) -> list[tuple[str, str, float]]:
             f"{getattr(now, kind)}")
         found.append((why, CURES[kind], now.seconds))
     return found
-
-
-def _times(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def time_text(seconds: float) -> str:

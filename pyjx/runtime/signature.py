@@ -15,7 +15,7 @@ from pyjx.core.cure_texts import OWN_CALL
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.prefixes import structure_differences
 from pyjx.core.records import Record
-from pyjx.core.value_texts import as_field, as_pytree, shortened, without_numbers
+from pyjx.core.value_texts import as_field, as_pytree, counted, shortened, without_numbers
 from pyjx.engine.functions import leaf_paths, source_of
 from pyjx.engine.types import TreeDef
 from pyjx.lazy import deferred
@@ -309,7 +309,7 @@ def raise_bad_argument(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequen
         name, n = getattr(fun, "__name__", "function"), len(parameters.positional)
         n_given = len(args_tree.children()) + (len(static[0]) if static else 0)
         if n_given > n and parameters.variadic is None:
-            raise TypeError(f"{name}() takes {n} positional argument{'s' * (n != 1)} but {n_given} "
+            raise TypeError(f"{name}() takes {counted(n, 'positional argument')} but {n_given} "
                             f"{'were' if n_given > 1 else 'was'} given")
         for key in kwargs_tree.node_data()[1]:
             if key not in parameters.every and parameters.keywords is None:

@@ -14,6 +14,7 @@ import platform
 from importlib import metadata, util
 
 from pyjx import jaxlib_api
+from pyjx.core.value_texts import counted
 from pyjx.lazy import directory
 from pyjx.runtime import backends
 from pyjx.version import PYJX_VERSION
@@ -86,7 +87,7 @@ def report() -> str:
     return (f"{place}{backends.default_backend().upper()}: "
             + ", ".join(f"{name} {version}" for name, version in versions if version)
             + f", Python {platform.python_version()}\n"
-            + f"{len(devices)} device{'s' * (len(devices) != 1)}: {kinds}")
+            + f"{counted(len(devices), 'device')}: {kinds}")
 
 
 def _is_colab() -> bool:

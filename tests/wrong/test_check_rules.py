@@ -67,6 +67,7 @@ def test_wrong_tangents():
 
     found = inspect.check_rules(lambda x: twice(x, x * 2).sum(), X)
     assert [(r.operation, r.mode, r.operand) for r in found.wrong] == [("twice", "tangent", 1)]
+    assert str(found).startswith("3 operations checked, 1 wrong rule\n")
 
 
 @pytest.mark.parametrize(("operand", "words", "backward"), [

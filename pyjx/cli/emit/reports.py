@@ -17,6 +17,7 @@ from emit_hlo.arguments import Options, chip_of
 from pyjx.cli.emit import targets, writing
 from pyjx.cli.emit.messages import CommandError, of_xla, say, working
 from pyjx.core.frames import shown_path
+from pyjx.core.value_texts import counted
 from pyjx.inspect.comparison import diff
 from pyjx.inspect.figures import roofline
 from pyjx.inspect.platforms import UnavailableError
@@ -107,9 +108,9 @@ def _passes(options: Options, program: Program) -> None:
         before, after = str(step.before), str(step.after)
         found = diff(before, after, (f"before {step.name}", f"after {step.name}"))
         if not found:
-            _tell(f"==== {step.name}: {len(step.before.eqns)} equations, no change")
+            _tell(f"==== {step.name}: {counted(len(step.before.eqns), 'equation')}, no change")
         else:
-            _tell(f"==== {step.name}: {len(step.before.eqns)} equations become "
+            _tell(f"==== {step.name}: {counted(len(step.before.eqns), 'equation')} become "
                   f"{len(step.after.eqns)}\n{found.text}")
 
 
