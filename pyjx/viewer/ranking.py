@@ -8,7 +8,6 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from pyjx.core.primitive import all_primitives
 from pyjx.core.records import Record
 from pyjx.runtime.touched import plain
 from pyjx.viewer.hlo import instruction_names
@@ -37,9 +36,12 @@ _CROSSING = frozenset((
     "collective_permute", "infeed", "outfeed", "pbroadcast", "pmax", "pmin", "ppermute", "psum",
     "psum_invariant", "ragged_all_to_all", "recv", "reduce_scatter", "send"))
 _ENCLOSED = re.compile(r"^[\w.\-]+\((.*)\)$")
-# Scopes of loops and of the library, in programs of which the user's are not known.
-_PLUMBING = frozenset(("body", "checkpoint", "closed_call", "cond", "rematted_computation", "scan",
-                       "shard_map", "while"))
+# What is no scope of the user's in programs that are text alone: loops, the library's calls, and
+# operations that become several others where they stand.
+_PLUMBING = frozenset((
+    "body", "checkpoint", "closed_call", "cond", "exp2", "integer_pow", "log2", "logistic",
+    "logistic_grad", "mulhi", "one_minus_square", "rematted_computation", "scan", "shard_map",
+    "tanh_grad", "while"))
 
 
 class Costs(Record):
@@ -260,7 +262,7 @@ def _picks_of_moves(listing: Listing) -> dict[int, tuple[int, float]]:
             done = listing.operation[given].endswith("-done")
             source = next(iter(listing.operands[given]), given) if done else given
             sizes = listing.elements.get(given, ())
-            if UNKNOWN == listing.place[row] != listing.place[source]:
+            if listing.place[row] == UNKNOWN and listing.place[source] != UNKNOWN:
                 continue
             if number < len(sizes) and sizes[number] and crosses(listing.operation[source]):
                 found[row] = source, sizes[number] / sum(sizes)
@@ -325,10 +327,8 @@ class Scopes:
         self.parents: list[int] = []
         self.labels: list[str] = []
         self._places = places
-        # of scopes; None if they are not known, but what is none
+        # Of all scopes; None where the program is text, which does not tell them from other parts.
         self._names = None if names is None else {f for name in names for f in split(name, "/")}
-        self._others = _PLUMBING.union([name for name, p in all_primitives().items()
-                                        if p.decomposition is not None])
         self._children: dict[tuple[int, str], int] = {}
         self._known: dict[tuple[str, int, _Path], int] = {}
         self._calls: dict[Listing, list[dict[_Path, float]]] = {}
@@ -400,7 +400,7 @@ class Scopes:
             parts = parts[max(i for i, part in enumerate(parts) if part == parts[0]):]
         found = [f for part in parts[:-1] if "jit(" not in part
                  for f in split(self._without_transformations(part), "/")]
-        return [f for f in found if f and (f not in self._others if self._names is None
+        return [f for f in found if f and (f not in _PLUMBING if self._names is None
                                            else f in self._names)]
 
     def _without_transformations(self, part: str) -> str:
