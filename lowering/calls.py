@@ -113,27 +113,27 @@ def _with_attribute(line: str, said: str) -> str:
     return f"{head} {{{said}}}{colon}{types}"
 
 
-def _told(b: Block, eqn: JaxprEqn, operands: Sequence[str], items: Sequence[tuple[str, str]]
-          ) -> list[str]:
-    """A call of the program that an equation holds, of which XLA is told something."""
+def _call_annotated(b: Block, eqn: JaxprEqn, operands: Sequence[str],
+                    items: Sequence[tuple[str, str]]) -> list[str]:
+    """A call of the program that an equation holds, with these attributes for XLA."""
     return call_closed(b, eqn.params["jaxpr"], eqn.primitive.name, operands,
                        scope=b.scope.inside(eqn, ""), attributes=_frontend(items))
 
 
 @rule("xla_metadata_call")
 def _xla_metadata_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    return _told(b, eqn, operands, eqn.params["xla_metadata"])
+    return _call_annotated(b, eqn, operands, eqn.params["xla_metadata"])
 
 
 @rule("fused_call")
 def _fused_call(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    outs = _told(b, eqn, operands, [("MUST_FUSE", "fused_call")])
+    outs = _call_annotated(b, eqn, operands, [("MUST_FUSE", "fused_call")])
     return _in_memories(b, outs, eqn, eqn.params["out_spaces"])
 
 
 @rule("compute_on")
 def _compute_on(b: Block, eqn: JaxprEqn, *operands: str) -> Any:
-    outs = _told(b, eqn, operands, compute_attributes(eqn.params))
+    outs = _call_annotated(b, eqn, operands, compute_attributes(eqn.params))
     return _in_memories(b, outs, eqn, eqn.params["out_memory_spaces"])
 
 

@@ -170,7 +170,7 @@ def call_in(frame: FrameType, at: int) -> Call | None:
              for cls in (of if isinstance(of, type) else type(of)).__mro__[::-1]
              for method, member in list(vars(cls).items())
              if getattr(getattr(member, "__func__", member), "__code__", None) is code}
-    name = name if name and (not found or is_listed(name)) else None  # of no operator
+    name = name if name and (not found or is_listed(name)) else None  # an operator runs as a method
     if name is None and len(found) == 1:
         ((method, (cls, fun)),) = found.items()
         if method[0] != "_" and (cls.__name__ in _ARRAYS or is_listed(cls.__name__)):

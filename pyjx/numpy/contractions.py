@@ -464,7 +464,7 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     """
     no_out("trace", out)
     (a,) = operands("trace", a)
-    if np.ndim(offset):  # of an array as well, which is a tuple here, as it is static
+    if np.ndim(offset):  # an array is static, and so has become a tuple
         raise TypeError(f"trace: offset must be an integer, got {offset}")
     (offset,) = operands("trace", offset)
     if not is_integer(offset):

@@ -502,8 +502,8 @@ def _check(name: str, a: ArrayLike, q: ArrayLike, out: object, overwrite_input: 
     return a, q, weights
 
 
-def _along(weights: ArrayLike | None, shape: tuple[int, ...], axis: AxisLike, axes: tuple[int, ...]
-          ) -> Any:
+def _spread(weights: ArrayLike | None, shape: tuple[int, ...], axis: AxisLike,
+            axes: tuple[int, ...]) -> Any:
     """Weights of each element, given as such or as those along the axes of the quantiles."""
     own = get_aval(weights).shape
     if own == shape:
@@ -544,7 +544,7 @@ def _quantile(name: str, a: ArrayLike, q: ArrayLike, axis: AxisLike, out: object
     a = a if given == dtype else convert(a, dtype)
     q = q if get_aval(q).dtype == dtype else convert(q, dtype)
     if weights is not None:
-        weights = _flattened(_along(convert(weights, dtype), get_aval(a).shape, axis, axes), axes)
+        weights = _flattened(_spread(convert(weights, dtype), get_aval(a).shape, axis, axes), axes)
     x = _flattened(a, axes)
     last = get_aval(x).ndim - 1
     sound = present(x)

@@ -179,8 +179,8 @@ def _spent(listings: Sequence[Listing], linked: Sequence[tuple[list[int], list[i
     rows = range(len(listings[-1]))
     itself = Origins([[(row, 1.0)] for row in rows], [*rows])
     if runs:
-        before = [carried(listing, estimated, rows, own)
-                  for listing, estimated, rows in zip(listings, before, found, strict=False)]
+        before = [carried(listing, estimated, of_form, own)
+                  for listing, estimated, of_form in zip(listings, before, found, strict=False)]
     return [*before, last], [*found, itself][0]
 
 
