@@ -20,7 +20,7 @@ from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.meshes import AbstractMesh, AxisType
 from pyjx.core.primitive import Primitive, register
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import counted, shortened
 from pyjx.engine.functions import name_of
 from pyjx.lazy import directory, refuse
 from pyjx.parallel.mapping import shard_map
@@ -155,11 +155,14 @@ class SdyShardingRule:
             return names.setdefault(factor, _LETTERS[i] if i < len(_LETTERS) else
                                     f"z_{i - len(_LETTERS) + 1}")
 
-        sides = [", ".join([
-            _dimensions(mapping, shape, name, sizes)
-            for mapping, shape in zip(mappings, shapes, strict=True)])
-            for mappings, shapes in ((self.operand_mappings, operands),
-                                     (self.result_mappings, results))]
+        sides = list[str]()
+        for what, mappings, shapes in (("operand", self.operand_mappings, operands),
+                                       ("result", self.result_mappings, results)):
+            if len(mappings) != len(shapes):
+                raise ValueError(f"Sharding rule has {counted(len(mappings), what)}, but the "
+                                 f"operation has {counted(len(shapes), what)}.")
+            sides.append(", ".join([_dimensions(mapping, shape, name, sizes)
+                                    for mapping, shape in zip(mappings, shapes, strict=True)]))
         table = ", ".join([f"{letter}={sizes[factor]}" for factor, letter in names.items()])
         special = "".join([
             f" {kind}={{{', '.join([names[f] for f in factors])}}}"
@@ -208,7 +211,7 @@ def parsed_rule(rule: str, factors: Mapping[str, Sequence[str]], sizes: Mapping[
         raise ValueError("There is no -> in rule" if len(sides) < 2 else
                          "There is more than one -> in rule")
     operands, results = [tuple([ArrayMapping(*_words(value, rule)) for value in side.split(",")])
-                         if side.strip() else () for side in sides]
+                         for side in sides]
     return SdyShardingRule(operands, results, **factors, **sizes)  # type: ignore[arg-type]
 
 

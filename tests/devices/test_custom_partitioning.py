@@ -88,6 +88,28 @@ def test_rules():
         custom_partitioning(lambda x: x)(1.)
 
 
+@pytest.mark.parametrize(("rule", "text", "fun"), [
+    ("i ->", "([i])->([])", lambda x: x.sum()),
+    ("i -> ,", "([i])->([], [])", lambda x: (x.sum(), x.min())),
+    (" -> i", "([])->([i])", lambda x: x + jnp.arange(8))])
+def test_rules_of_scalars(mesh, rule, text, fun):
+    x = np.float32(1) if rule[0] == " " else np.ones(8, "f4")
+    args = [jax.device_put(x, NamedSharding(mesh, P()))]
+    f = custom_partitioning(fun)
+    f.def_partition(lambda mesh, args, results: (
+        mesh, fun, jax.tree.map(lambda r: r.sharding, results), tuple(a.sharding for a in args)),
+        sharding_rule=rule)
+    assert f"#sdy.op_sharding_rule<{text} " in jax.jit(f).lower(*args).as_text()
+    np.testing.assert_array_equal(jax.jit(f)(*args), fun(*args))
+
+
+def test_rules_of_other_numbers_of_values(mesh):
+    f = custom_partitioning(lambda x: x)
+    f.def_partition(lambda *args: None, sharding_rule="i -> i, i")
+    with pytest.raises(ValueError, match="Sharding rule has 2 results, but the operation has 1 re"):
+        jax.jit(f).lower(jax.device_put(np.ones(8, "f4"), NamedSharding(mesh, P("x"))))
+
+
 def test_it_has_no_derivative(mesh):
     f = custom_partitioning(lambda x: x * 2)
     f.def_partition(lambda mesh, a, r: (mesh, lambda x: x * 2, r.sharding, (a[0].sharding,)),
