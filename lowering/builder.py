@@ -183,6 +183,11 @@ class Block:
         """A vector of integers."""
         return self.dense(np.array(values, dtype))
 
+    def check_known(self, name: str, params: Mapping[str, Any], names: Sequence[str],
+                    why: str = "", cure: str = "") -> None:
+        """Raise NotImplementedError where one of these parameters, which become attributes of
+        StableHLO, holds a symbol, as in dynamic modules alone."""
+
     # -- what many rules need ----------------------------------------------------------------------
 
     def widened(self, atom: Any, env: dict[Var, str], shape: tuple[int, ...]) -> str:

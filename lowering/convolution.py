@@ -13,7 +13,7 @@ from lowering.elementwise import part_aval, parts
 from lowering.rules import rule
 from lowering.shapes import reshape
 from lowering.shardings import whole_along
-from lowering.types import check_known, int_list, tensor_type
+from lowering.types import int_list, tensor_type
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
@@ -37,7 +37,7 @@ def _convolution(b: Block, eqn: JaxprEqn, lhs: str, rhs: str) -> str:
     out = eqn.outvars[0].aval
     for names, cure in ((("window_strides", "lhs_dilation", "rhs_dilation"), ""),
                         (("feature_group_count", "batch_group_count"), _OF_GROUPS)):
-        check_known("conv_general_dilated", eqn.params, names, _NON_STATIC, cure)
+        b.check_known("conv_general_dilated", eqn.params, names, _NON_STATIC, cure)
     if dtypes.issubdtype(x.dtype, np.complexfloating) and b.module.platform != "tpu":
         return _complex(b, eqn, lhs, rhs)
     return _real(b, eqn.params, lhs, rhs, x, y, out)

@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from lowering.builder import Block
 from lowering.locations import Locations, Scope
 from lowering.module import Function, Module
@@ -141,6 +143,16 @@ class DynamicBlock(Block):
             raise NotImplementedError(
                 f"A program of each device (shard_map) asks for {what} of symbolic shapes, which "
                 "XLA does not find out there. Ask outside of it, or give the shapes as numbers.")
+
+    def check_known(self, name: str, params: Mapping[str, Any], names: Sequence[str],
+                    why: str = "", cure: str = "") -> None:
+        for key in names:
+            items = np.asarray(params.get(key), object).ravel()  # of padding, pairs
+            dims = ", ".join(dict.fromkeys([str(n) for n in items if isinstance(n, SymbolicDim)]))
+            if dims:
+                raise NotImplementedError(
+                    f"{why}{key} of {name} must be numbers for StableHLO; it holds the symbolic "
+                    f"size {dims}. Give that dimension as a number{cure}.")
 
     def size_constant(self, n: int) -> str:
         key = "size", n

@@ -16,7 +16,7 @@ import numpy as np
 
 from lowering.builder import Block
 from lowering.rules import rule
-from lowering.types import check_known, tensor_type
+from lowering.types import tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 
@@ -82,8 +82,8 @@ _ALGORITHMS = ("DEFAULT", "THREE_FRY", "PHILOX")
 def _rng_bit_generator(b: Block, eqn: JaxprEqn, key: str) -> list[str]:
     key_aval = eqn.invars[0].aval
     out = eqn.outvars[1].aval
-    check_known("rng_bit_generator", eqn.params, ("shape",),
-                cure=", or take bits of keys that are not of `rbg`")
+    b.check_known("rng_bit_generator", eqn.params, ("shape",),
+                  cure=", or take bits of keys that are not of `rbg`")
     pairs = ShapedArray((2, 2), np.uint32)
     state = ShapedArray((2,), np.uint64)
     narrow = key_aval.dtype == np.uint32

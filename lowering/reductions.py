@@ -15,7 +15,7 @@ from lowering.module import write_in_place
 from lowering.rules import rule
 from lowering.shapes import pad, reshape, slice_
 from lowering.shardings import cut_again, whole_along
-from lowering.types import check_known, i64_array, int_list, tensor_type, tensor_types
+from lowering.types import i64_array, int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
@@ -155,9 +155,9 @@ def _pairs(padding: Sequence[tuple[int, int]]) -> str:
         "dense<> : tensor<0x2xi64>"
 
 
-def _attributes(name: str, params: dict[str, Any]) -> str:
-    check_known(name, params, ("window_dimensions", "window_strides", "base_dilation",
-                               "window_dilation", "padding"))
+def _attributes(b: Block, name: str, params: dict[str, Any]) -> str:
+    b.check_known(name, params, ("window_dimensions", "window_strides", "base_dilation",
+                                 "window_dilation", "padding"))
     parts = [f"{name}s = {i64_array(params[name])}"
              for name in ("base_dilation", "window_dilation") if name in params]
     parts.append(f"padding = {_pairs(params['padding'])}")
@@ -206,7 +206,7 @@ def _reduce_window_monoid(b: Block, eqn: JaxprEqn, x: str) -> str:
         for element in rest:
             total = combined(b, op, total, element, out)
     else:
-        attributes = _attributes(eqn.primitive.name, params)
+        attributes = _attributes(b, eqn.primitive.name, params)
         total = combining(
             b, f'"stablehlo.reduce_window"({x}, {b.constant(init, scalar)}) {attributes}',
             op, aval.dtype, f": ({tensor_types([aval, scalar])}) -> {tensor_type(out)}")
@@ -218,7 +218,7 @@ def _reduce_window(b: Block, eqn: JaxprEqn, *operands: str) -> list[str]:
     avals = [v.aval for v in eqn.invars]
     outs = [v.aval for v in eqn.outvars]
     scalars = avals[len(outs):]
-    attributes = _attributes(eqn.primitive.name, eqn.params)
+    attributes = _attributes(b, eqn.primitive.name, eqn.params)
     return b.with_region(
         f'"stablehlo.reduce_window"({", ".join(operands)}) {attributes}',
         scalars * 2, reducer(b, eqn, scalars),
@@ -253,7 +253,7 @@ def _select_and_gather_add(b: Block, eqn: JaxprEqn, tangents: str, x: str) -> st
     scalars = [ShapedArray((), aval.dtype), ShapedArray((), t_aval.dtype)]
     inits = [b.constant(fill, scalars[0]), b.constant(0, scalars[1])]
     outs = [out.update(dtype=aval.dtype), out]
-    attributes = _attributes(eqn.primitive.name, params)
+    attributes = _attributes(b, eqn.primitive.name, params)
     return b.with_region(
         f'"stablehlo.reduce_window"({x}, {tangents}, {", ".join(inits)}) {attributes}',
         scalars * 2, lambda v, t, w, u: (choose((v, t), (w, u), ()), scalars),
@@ -337,7 +337,7 @@ def _scattered(b: Block, params: dict[str, Any], operands: Sequence[str],
     out = x_aval.update(dtype=scalar.dtype)
     result = b.name()
     b.opening(f'{result} = "stablehlo.select_and_scatter"({x}, {source}, {init}) '
-              f"{_attributes('select_and_scatter', params)} ({{")
+              f"{_attributes(b, 'select_and_scatter', params)} ({{")
     for aval, body, dtype in ((ShapedArray((), x_aval.dtype), select, np.bool_),
                               (scalar, scatter, scalar.dtype)):
         names = b.parameters([aval, aval])

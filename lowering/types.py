@@ -142,20 +142,6 @@ def _nested(array: np.ndarray) -> str:
     return "[" + ", ".join([_nested(a) for a in array]) + "]"
 
 
-def check_known(name: str, params: Mapping[str, Any], names: Sequence[str], why: str = "",
-                cure: str = "") -> None:
-    """Raise NotImplementedError where one of these parameters holds a symbol: they become
-    attributes of StableHLO, which are numbers."""
-    for key in names:
-        value = params.get(key)
-        items = np.asarray(value, object).ravel()  # of padding, pairs
-        dims = ", ".join(dict.fromkeys([str(n) for n in items if isinstance(n, SymbolicDim)]))
-        if dims:
-            raise NotImplementedError(
-                f"{why}StableHLO has numbers as {key} of {name}, not the symbolic size {dims}. "
-                f"Give that dimension as a number{cure}.")
-
-
 def int_list(values: Any) -> str:
     """`[0, 1]`"""
     return "[" + ", ".join(map(str, values)) + "]"

@@ -249,7 +249,8 @@ def test_what_needs_a_known_size_names_it():
         ("rng_bit_generator", "shape", lambda x: lax.rng_bit_generator(
             jnp.zeros(4, np.uint32), x.shape)),
     ):
-        with pytest.raises(NotImplementedError, match=f"numbers as {key} of {name}, not the symb"):
+        with pytest.raises(NotImplementedError, match=f"{key} of {name} must be numbers for "
+                                                      "StableHLO; it holds the symbolic size n. "):
             export.export(jax.jit(fun))(x)
     with pytest.raises(InconclusiveDimensionOperation, match="'n' <= '1' is inconclusive"):
         export.export(jax.jit(lambda x: jax.random.permutation(KEY, x.shape[0])))(x)
