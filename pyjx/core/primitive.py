@@ -43,6 +43,11 @@ CHEAP, DEAR, KEPT = 1, 8, 32
 ANY_WAY, ANY_WAY_IF_SMALL, AS_PROGRAMS = range(3)
 
 
+# How an operation's derivative is that of its values: of all operands; of symmetric matrices, as it
+# is told of no others; or on purpose not quite, or not that of those with the same random key.
+EXACTLY, OF_SYMMETRIC, ON_PURPOSE = range(3)
+
+
 class Holding:
     """What an operation that holds programs does by them; None where it says nothing.
 
@@ -145,6 +150,7 @@ class Primitive:
       takes_token: whether it takes a token before its operands, and gives one before its results,
         where it has an ordered effect (core/passes/tokens.py).
       holder: what says how it does what, of an operation that holds programs.
+      derivative: EXACTLY, OF_SYMMETRIC or ON_PURPOSE, for those who check its rules.
       arithmetic: `eqn -> (operations, transcendental ones)`, what it computes, or `[Runs]`, in
         which programs (core/arithmetic.py); None where nobody knows. Without it what `moves`
         computes nothing, and others what they are made of, or an operation for each element.
@@ -184,7 +190,7 @@ class Primitive:
     """
 
     __slots__ = ("__weakref__", "_out_avals", "asked", "cached", "compiled", "contracts", "cost",
-                 "exact", "fuses", "holder", "in_place", "is_call", "keeps_nans",
+                 "derivative", "exact", "fuses", "holder", "in_place", "is_call", "keeps_nans",
                  "length", "linear", "moves", "multiple_results", "name", "of_elements",
                  "outlined", "own_impl", "own_rules", "rearranges", "takes_token", "unrolled",
                  *[kind for kind in RULE_KINDS if kind != "impl"])
@@ -216,7 +222,7 @@ class Primitive:
                  keeps_nans: bool = False, asked: bool = False, own_rules: bool = False,
                  takes_token: bool = False, holder: Holding = nothing_held,
                  compiled: int | None = None, unrolled: Unrolled | None = None,
-                 in_place: bool = False, **rules: Rule | None) -> None:
+                 in_place: bool = False, derivative: int = EXACTLY, **rules: Rule | None) -> None:
         self.name = name
         self.multiple_results = multiple_results
         self.linear = linear
@@ -237,6 +243,7 @@ class Primitive:
         self.takes_token = takes_token
         self.unrolled = unrolled
         self.in_place = in_place
+        self.derivative = derivative
         self.of_elements = not multiple_results and (moves or cost is not None)
         self.fuses = rearranges or (self.of_elements and not in_place)
         self.holder = holder

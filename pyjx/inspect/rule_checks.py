@@ -16,18 +16,17 @@ from pyjx.core.effects import keeps_alive
 from pyjx.core.evaluation import bind_eqn, eval_jaxpr, holds_jaxprs, program_of, walk
 from pyjx.core.frames import Frame
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
+from pyjx.core.primitive import OF_SYMMETRIC, ON_PURPOSE
 from pyjx.core.records import Record
 from pyjx.core.value_texts import counted
+from pyjx.engine.custom_derivative_calls import custom_jvp_call_p, custom_vjp_call_p
 from pyjx.inspect.bad_values import place_text
 from pyjx.inspect.loops import programs_within
 from pyjx.inspect.straight import check_keywords, line_of, repeatable_of, straight
 
 _DIRECTIONS = 2  # along which each operand is moved
-# Whose derivatives leave something out on purpose, or are not of the value with the same key.
-_ON_PURPOSE = frozenset(["custom_linear_solve", "random_gamma", "solve", "stop_gradient"])
-_OF_SYMMETRIC = frozenset(["eigh"])  # which are not told of other matrices
 # Calls with a user's rules, and what these say.
-_MODES = {"custom_jvp_call": "tangent", "custom_vjp_call": "cotangent"}
+_MODES = {custom_jvp_call_p: "tangent", custom_vjp_call_p: "cotangent"}
 _REFUSALS = (TypeError, NotImplementedError, ValueError)
 _KINK = 0.1  # how far derivatives from two sides may differ where a function is smooth
 
@@ -185,7 +184,7 @@ class _Check:
         if holds_jaxprs(eqn) and not eqn.primitive.own_rules:
             next(programs_within(eqn, xs, lambda _, *given: self.walk(*given)), None)
             self.passed_by.add(eqn.primitive.name)
-        elif eqn.primitive.name in _ON_PURPOSE:
+        elif eqn.primitive.derivative is ON_PURPOSE:
             self.passed_by.add(eqn.primitive.name)
         elif not keeps_alive(eqn.effects):
             self.check(eqn, xs)
@@ -212,7 +211,7 @@ class _Check:
     def _refused(self, eqn: JaxprEqn, xs: Sequence[Any], moved: Sequence[int],
                  outs: Sequence[int], line: Frame | None) -> WrongRule | None:
         """What is wrong with a user's rules before their derivatives are looked at."""
-        mode, n = _MODES.get(eqn.primitive.name), eqn.params.get("num_consts", 0)
+        mode, n = _MODES.get(eqn.primitive), eqn.params.get("num_consts", 0)
         moved = [k for k in moved if k >= n]  # what a function closes over has no derivative
         if mode is None or not moved:
             return None
@@ -253,7 +252,7 @@ class _Check:
 
         for _ in range(_DIRECTIONS):
             t = jax.numpy.asarray(rng.standard_normal(x.shape), x.dtype)
-            if eqn.primitive.name in _OF_SYMMETRIC:
+            if eqn.primitive.derivative is OF_SYMMETRIC:
                 t = (t + t.mT) / 2
             cts = [jax.numpy.asarray(rng.standard_normal(y.aval.shape), y.aval.dtype)
                    for y in [eqn.outvars[i] for i in outs]]
@@ -261,7 +260,7 @@ class _Check:
             if expected is None:
                 return False
             modes = {"cotangent": _pulled, "tangent": _pushed}
-            first = _MODES.get(eqn.primitive.name, "cotangent")  # which the user wrote
+            first = _MODES.get(eqn.primitive, "cotangent")  # which the user wrote
             for mode, derivative in sorted(modes.items(), key=lambda item: item[0] != first):
                 found = derivative(along, x, t, cts)
                 if found is not None and not abs(found - expected) <= error + 1e-3 * abs(expected):

@@ -12,7 +12,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.layouts import ShardingLike
-from pyjx.core.primitive import CHEAP, Primitive, register, vary_like
+from pyjx.core.primitive import CHEAP, ON_PURPOSE, Primitive, register, vary_like
 from pyjx.core.scalars import int_fits, is_scalar_constant, scalar_constant
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim
@@ -374,7 +374,8 @@ tie_p: Primitive = register(Primitive(
     batch=lambda operands, dims: (tie_p.bind(*operands), dims[1]),
 ))
 
-stop_gradient_p = elementwise("stop_gradient", ANY, moves=True, linear=TOGETHER)
+stop_gradient_p = elementwise("stop_gradient", ANY, moves=True, linear=TOGETHER,
+                              derivative=ON_PURPOSE)
 stop_gradient_p.define(jvp=jvp_zero(stop_gradient_p))
 
 

@@ -14,6 +14,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.prefixes import two_structures
+from pyjx.core.primitive import ON_PURPOSE
 from pyjx.core.records import Record
 from pyjx.engine.axes import at_front, moveaxis
 from pyjx.engine.batching import BatchTrace
@@ -235,7 +236,7 @@ def _batch(trace: BatchTrace, operands: Values, dims: Dims, *, num_consts: int, 
 
 
 _solve = DefinedValue("custom_linear_solve", _Four, jvp=_jvp, transpose=_transpose,
-                      batch_axis=_batch)
+                      batch_axis=_batch, derivative=ON_PURPOSE)
 linear_solve_p = _solve.primitive
 
 

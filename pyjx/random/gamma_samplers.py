@@ -21,7 +21,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of
 from pyjx.core.integers import as_int, as_sizes
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import ON_PURPOSE, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import all_at_front
 from pyjx.engine.calls import call_in_place
@@ -166,7 +166,7 @@ def _gamma_sharding(out: ShapedArray, key: ShapedArray, a: ShapedArray, **params
     return entries_of(a)
 
 
-random_gamma_p = register(Primitive("random_gamma", shape_rule=_gamma_shape,
+random_gamma_p = register(Primitive("random_gamma", shape_rule=_gamma_shape, derivative=ON_PURPOSE,
                                     sharding_rule=_gamma_sharding, decomposition=_decomposition))
 random_gamma_p.define(jvp=_gamma_jvp, batch=_gamma_batch,
                       printed=without(partitionable=(True, False, None)))

@@ -10,6 +10,8 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import inspect, lax
+from pyjx.extend.core import Primitive
+from pyjx.interpreters import ad
 
 W = np.random.default_rng(0).standard_normal((3, 3)).astype("f4")
 X = np.linspace(-1, 1, 3).astype("f4")
@@ -141,6 +143,17 @@ def test_what_is_right():
 def test_what_is_right_of_symmetric_matrices_and_by_implicit_derivatives(f):
     found = inspect.check_rules(f, W @ W.T + 3 * jnp.eye(3))
     assert found.checked and not found.wrong, found
+
+
+@pytest.mark.parametrize("name", ["custom_linear_solve", "solve", "stop_gradient", "eigh"])
+def test_primitives_of_the_users_are_no_others_for_their_name(name):
+    made = Primitive(name)
+    made.def_impl(np.sin)
+    made.def_abstract_eval(lambda x: x)
+    ad.primitive_jvps[made] = lambda primals, tangents: (
+        made.bind(*primals), 2 * jnp.cos(primals[0]) * tangents[0])
+    found = inspect.check_rules(lambda x: made.bind(x), W)
+    assert [(rule.operation, rule.operand) for rule in found.wrong] == [(name, 0)], found
 
 
 def test_check_grads_names_the_rule():

@@ -16,7 +16,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import Entries, agreed, along_batch, entries_of
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import JaxprEqn
-from pyjx.core.primitive import Primitive, Unrolled, register
+from pyjx.core.primitive import ON_PURPOSE, Primitive, Unrolled, register
 from pyjx.core.specs import reshard_first
 from pyjx.engine.axes import all_at_front, moveaxis
 from pyjx.engine.rules import jvp_zero
@@ -384,7 +384,7 @@ def _sharding(out: ShapedArray, a: ShapedArray, factors: ShapedArray, order: Sha
 solve_p = register(Primitive(
     "solve", sharding_rule=_sharding,
     shape_rule=_shape, jvp=_jvp, transpose=_transpose, batch=_batch, linear=LAST,
-    unrolled=of_few_rows("lu", _by_elimination),
+    unrolled=of_few_rows("lu", _by_elimination), derivative=ON_PURPOSE,
     decomposition=lambda a, factors, order, b, **params: solve_factored(factors, order, b,
                                                                         **params),
 ))

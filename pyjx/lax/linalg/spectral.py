@@ -18,7 +18,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import along_batch
 from pyjx.core.integers import as_int, max_dim, min_dim
-from pyjx.core.primitive import Primitive, register
+from pyjx.core.primitive import OF_SYMMETRIC, Primitive, register
 from pyjx.engine.primitives import cast
 from pyjx.engine.types import Tangents, Value, Values
 from pyjx.lax.common import operand
@@ -173,7 +173,8 @@ eigh_p = register(Primitive("eigh", arithmetic=EIGH,
                             unrolled=_unrolled._replace(when=lambda eqn, repeated: (
                                 eqn.params["algorithm"] is None
                                 and _unrolled.when(eqn, repeated))),
-                            shape_rule=_eigh_shape, multiple_results=True, jvp=_eigh_jvp))
+                            shape_rule=_eigh_shape, multiple_results=True, jvp=_eigh_jvp,
+                            derivative=OF_SYMMETRIC))
 define_leading(eigh_p)
 
 
