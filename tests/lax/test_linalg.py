@@ -6,6 +6,8 @@ import scipy.linalg as sl
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx.core.evaluation import all_eqns
+from pyjx.core.jaxpr import Literal
 from pyjx.lax import linalg
 from pyjx.lax.linalg.general_systems import _eliminated
 from pyjx.lax.linalg.reflectors import _reflected, geqrf_p
@@ -144,6 +146,12 @@ def test_polar_factors_of_matrices_that_lack_ranks(dtype):
     for a in (random(dtype, 5, 1) @ random(dtype, 1, 4), np.zeros((4, 4), dtype)):
         s, u, vh = by_polar_factors(a, full_matrices=True, compute_uv=True)
         check_svd(a, (u, s, vh), True)
+
+
+def test_the_limit_of_polar_factors_of_known_sizes_is_a_number():
+    eqns = all_eqns(jax.make_jaxpr(linalg.qdwh)(np.eye(3)))
+    assert not [e for e in eqns if e.primitive.name == "mul"
+                and all([type(v) is Literal for v in e.invars])]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -321,9 +321,9 @@ def unitary_factor(x: ArrayLike, max_steps: int | None = None, eps: float | None
     gram = product(adjoint(u), u)
     off = lax.abs(lax.sub(gram, identity_like(gram)))
     off = lax.sqrt(lax.reduce_sum(lax.mul(off, off), (aval.ndim - 2, aval.ndim - 1)))
-    return u, len(weights), lax.lt(off, lax.mul(
-        lax.full_like(off, 10 * tolerance), lax.full_like(off, lax.convert_element_type(
-            n, get_aval(off).dtype))))
+    limit = 10 * tolerance * n if type(n) is int else lax.mul(
+        10 * tolerance, lax.convert_element_type(n, get_aval(off).dtype))
+    return u, len(weights), lax.lt(off, lax.full_like(off, limit))
 
 
 def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None,
