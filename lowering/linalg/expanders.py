@@ -11,7 +11,7 @@ import numpy as np
 from lowering.builder import Block, in_avals
 from lowering.rules import Emit, rule
 from lowering.shapes import slice_, transpose
-from lowering.types import quoted, tensor_type, tensor_types
+from lowering.types import tensor_type
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
 
@@ -109,16 +109,6 @@ def check_choice(eqn: JaxprEqn, param: str, known: Sequence[str], platform: str,
                     f"choose among {', '.join(known)}.")
 
 
-def _call(b: Block, target: str, operands: Sequence[str], takes: Sequence[Any],
-          gives: Sequence[ShapedArray], config: str = "") -> list[str]:
-    if any([type(n) is not int for aval in gives for n in aval.shape]):  # which take shapes, too
-        return b.custom_call(target, operands, takes, gives, config=config, api_version=1)
-    results = tensor_type(gives[0]) if len(gives) == 1 else f"({tensor_types(gives)})"
-    return b.multi(
-        f"stablehlo.custom_call @{target}({', '.join(operands)}) {{backend_config = "
-        f"{quoted(config)}}} : ({tensor_types(takes)}) -> {results}", len(gives))
-
-
 @rule("cholesky", within=of_some)
 def _cholesky(b: Block, eqn: JaxprEqn, x: str) -> str:
     (aval,) = out_avals(eqn)
@@ -145,19 +135,20 @@ def triangular_solve(b: Block, eqn: JaxprEqn, a: str, x: str) -> str:
 @rule("lu", platform="tpu", within=of_some)
 def _lu(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     avals = out_avals(eqn)
-    return _call(b, "LuDecomposition", [x], [avals[0]], avals)
+    return b.custom_call("LuDecomposition", [x], [avals[0]], avals, api_version=1)
 
 
 @rule("geqrf", platform="tpu", within=of_some)
 def _geqrf(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     packed, taus = out_avals(eqn)
-    return _call(b, "Qr", [x], [packed], [packed, taus])
+    return b.custom_call("Qr", [x], [packed], [packed, taus], api_version=1)
 
 
 @rule("householder_product", platform="tpu", within=of_some)
 def _householder_product(b: Block, eqn: JaxprEqn, a: str, taus: str) -> str:
     (out,) = out_avals(eqn)
-    return _call(b, "ProductOfElementaryHouseholderReflectors", [a, taus], in_avals(eqn), [out])[0]
+    return b.custom_call("ProductOfElementaryHouseholderReflectors", [a, taus], in_avals(eqn),
+                         [out], api_version=1)[0]
 
 
 @rule("eigh", platform="tpu", within=of_some)
@@ -166,4 +157,5 @@ def _eigh(b: Block, eqn: JaxprEqn, x: str) -> list[str]:
     avals = out_avals(eqn)
     check_choice(eqn, "algorithm", ("JACOBI",), "TPU")
     lower, sort = int(eqn.params["lower"]), int(eqn.params["sort_eigenvalues"])
-    return _call(b, "Eigh", [x], [avals[0]], avals, f"{lower},{sort},100,1e-6")
+    return b.custom_call("Eigh", [x], [avals[0]], avals, config=f"{lower},{sort},100,1e-6",
+                         api_version=1)
