@@ -22,8 +22,8 @@ from pyjx.core.layouts import ShardingLike
 from pyjx.core.meshes import AxisType, Mesh
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.types import TreeDef
-from pyjx.export.container import aval_to_data, sealed
-from pyjx.export.reading import Header, Scope, aval_from_data, part, unsealed
+from pyjx.export.container import aval_to_data, part, sealed, unsealed
+from pyjx.export.reading import Header, Scope, aval_from_data
 from pyjx.lazy import directory
 from pyjx.runtime import backends
 from pyjx.runtime.compile import compile_options

@@ -94,6 +94,32 @@ def sealed(magic: bytes, version: int, parts: Sequence[bytes]) -> bytes:
     return magic + struct.pack("<I", version) + hashlib.sha256(body).digest() + body
 
 
+def unsealed(data: memoryview, magic: bytes, version: int, function: str, strange: str
+             ) -> memoryview:
+    """What a container holds, once its head was checked; `strange` is said of other bytes."""
+    if len(data) < 44 or data[:8] != magic:
+        raise ValueError(f"{function}: {strange}")
+    written, = struct.unpack("<I", data[8:12])
+    if written != version:
+        raise ValueError(f"{function}: the bytes are of version {written} of the format; this "
+                         f"release reads version {version}. Use the release that wrote them.")
+    body = data[44:]
+    if hashlib.sha256(body).digest() != data[12:44]:
+        raise ValueError(f"{function}: the checksum is wrong; the bytes are damaged.")
+    return body
+
+
+def part(data: memoryview, what: str) -> tuple[memoryview, memoryview]:
+    """What the length in front says, and the rest."""
+    if len(data) < 8:
+        raise ValueError(f"deserialize: the bytes end before the {what}.")
+    size, = struct.unpack("<Q", data[:8])
+    if size > len(data) - 8:
+        raise ValueError(f"deserialize: the {what} is to have {size} bytes, {len(data) - 8} are "
+                         "left.")
+    return data[8:8 + size], data[8 + size:]
+
+
 def _header(exported: Exported) -> dict[str, Any]:
     scope = scope_of(exported.in_avals)
     return {

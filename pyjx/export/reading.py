@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +17,7 @@ from pyjx.core.specs import PartitionSpec
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import solve, variables_in
 from pyjx.export import jax_format
-from pyjx.export.container import MAGIC, MOST_ORDER, VERSION
+from pyjx.export.container import MAGIC, MOST_ORDER, VERSION, part, unsealed
 from pyjx.export.exported import DisabledSafetyCheck, Exported, check_calling_convention
 from pyjx.export.trees import tree_from_data
 from pyjx.random.base import key_dtype
@@ -87,32 +85,6 @@ def _joined(fields: dict[str, Any], module: bytes, depth: int,
     if list(map(str, vjp.in_avals)) != list(map(str, expected)):  # each has symbols of its own
         raise ValueError("deserialize: the backward pass is that of another function.")
     return replace(exported, _get_vjp=lambda _: vjp)
-
-
-def unsealed(data: memoryview, magic: bytes, version: int, function: str, strange: str
-             ) -> memoryview:
-    """What a container holds, once its head was checked; `strange` is said of other bytes."""
-    if len(data) < 44 or data[:8] != magic:
-        raise ValueError(f"{function}: {strange}")
-    written, = struct.unpack("<I", data[8:12])
-    if written != version:
-        raise ValueError(f"{function}: the bytes are of version {written} of the format; this "
-                         f"release reads version {version}. Use the release that wrote them.")
-    body = data[44:]
-    if hashlib.sha256(body).digest() != data[12:44]:
-        raise ValueError(f"{function}: the checksum is wrong; the bytes are damaged.")
-    return body
-
-
-def part(data: memoryview, what: str) -> tuple[memoryview, memoryview]:
-    """What the length in front says, and the rest."""
-    if len(data) < 8:
-        raise ValueError(f"deserialize: the bytes end before the {what}.")
-    size, = struct.unpack("<Q", data[:8])
-    if size > len(data) - 8:
-        raise ValueError(f"deserialize: the {what} is to have {size} bytes, {len(data) - 8} are "
-                         "left.")
-    return data[8:8 + size], data[8 + size:]
 
 
 class Header:
