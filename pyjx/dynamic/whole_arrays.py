@@ -335,7 +335,7 @@ def _convolve(p: Padding, eqn: JaxprEqn, x: Padded, y: Padded) -> Results:
     for count, d in zip(("batch_group_count", "feature_group_count"), dn.lhs_spec, strict=False):
         if params[count] != 1 and (d in x.padded or dn.rhs_spec[0] in y.padded):
             p.refuse("its batch or features are cut into groups")
-    _check_known(p, params, "window_strides", "lhs_dilation", "rhs_dilation")
+    _check_windows(p, params, "window_strides", "lhs_dilation", "rhs_dilation")
     x = p.masked(x, dn.lhs_spec[1:], _zero(x.aval.dtype))
     y = p.masked(y, dn.rhs_spec[1:], _zero(y.aval.dtype))
     pads = []
@@ -398,7 +398,7 @@ def shifted(p: Padding, x: Padded, d: int, low: Dim, distance: int, value: Any) 
     return Padded(lax.select(here, val, lax.full_like(val, value)), x.aval)
 
 
-def _check_known(p: Padding, params: dict[str, Any], *names: str) -> None:
+def _check_windows(p: Padding, params: dict[str, Any], *names: str) -> None:
     """Refuse parameters of windows that padding cannot make known."""
     for name in names:
         if any([isinstance(n, SymbolicDim) for n in params.get(name) or ()]):
@@ -429,7 +429,7 @@ def _windows(p: Padding, params: dict[str, Any], xs: Sequence[Padded], values: S
                 params["base_dilation"] = tuple(apart)
     if any([isinstance(n, SymbolicDim) for n in params["window_dimensions"]]):
         p.refuse("the size of its windows is symbolic")
-    _check_known(p, params, "window_strides", "base_dilation", "window_dilation")
+    _check_windows(p, params, "window_strides", "base_dilation", "window_dilation")
     ones = (1,) * len(xs[0].shape)
     base, hole = [params.get(k) or ones for k in ("base_dilation", "window_dilation")]
     return {**params, "padding": tuple([

@@ -82,7 +82,7 @@ def fori_loop(lower: Value, upper: Value, body_fun: Callable[[Any, Any], Any], i
     dtype = _index_dtype(lower, upper)
     if is_concrete(lower) and is_concrete(upper):
         start, stop = int(lower), int(upper)  # type: ignore[arg-type]
-        _check_known(start, stop)
+        _check_fits(start, stop)
         length = max(stop - start, 0)
         if configuration.disable_jit.value and not length:
             return init_val
@@ -102,7 +102,7 @@ def _are_dimensions(lower: Any, upper: Any) -> bool:
         [isinstance(x, (int, SymbolicDim)) for x in (lower, upper)])
 
 
-def _check_known(start: int, stop: int) -> None:
+def _check_fits(start: int, stop: int) -> None:
     """Raise OverflowError unless the index, which is of Python's integers, can be the bounds."""
     for name, value in (("lower", start), ("upper", stop)):
         aval = get_aval(value)
