@@ -158,11 +158,11 @@ def _pairs(padding: Sequence[tuple[int, int]]) -> str:
 def _attributes(b: Block, name: str, params: dict[str, Any]) -> str:
     b.check_known(name, params, ("window_dimensions", "window_strides", "base_dilation",
                                  "window_dilation", "padding"))
-    parts = [f"{name}s = {i64_array(params[name])}"
-             for name in ("base_dilation", "window_dilation") if name in params]
-    parts.append(f"padding = {_pairs(params['padding'])}")
-    parts += [f"{name} = {i64_array(params[name])}"
-              for name in ("window_dimensions", "window_strides")]
+    parts = [*[f"{name}s = {i64_array(params[name])}"
+               for name in ("base_dilation", "window_dilation") if name in params],
+             f"padding = {_pairs(params['padding'])}",
+             *[f"{name} = {i64_array(params[name])}"
+               for name in ("window_dimensions", "window_strides")]]
     return f"<{{{', '.join(parts)}}}>"
 
 
@@ -385,11 +385,8 @@ Combine = Callable[[Sequence[str], Sequence[str], ShapedArray], list[str]]
 def _monoid(b: Block, eqn: JaxprEqn) -> tuple[Combine, Any]:
     """What joins the total of some elements with that of those after them, and that of none."""
     op, identity = IDENTITIES[eqn.primitive.name.replace("cum", "reduce_")]
-
-    def combine(left: Sequence[str], right: Sequence[str], of: ShapedArray) -> list[str]:
-        return [combined(b, op, left[0], right[0], of)]
-
-    return combine, identity(eqn.invars[0].aval.dtype)
+    return (lambda left, right, of: [combined(b, op, left[0], right[0], of)],
+            identity(eqn.invars[0].aval.dtype))
 
 
 @rule(*_NAMES, platform="cpu")
@@ -427,10 +424,8 @@ def _linear_recurrence_on_cpu(b: Block, eqn: JaxprEqn, factor: str, x: str) -> s
 
 @rule("linear_recurrence")
 def _linear_recurrence(b: Block, eqn: JaxprEqn, factor: str, x: str) -> str:
-    def combine(left: Sequence[str], right: Sequence[str], of: ShapedArray) -> list[str]:
-        return [b.binary("stablehlo.multiply", left[0], right[0], of), _step(b, left[1], right, of)]
-
-    return _doubling(b, eqn, [factor, x], [1, 0], combine)
+    return _doubling(b, eqn, [factor, x], [1, 0], lambda left, right, of: [
+        b.binary("stablehlo.multiply", left[0], right[0], of), _step(b, left[1], right, of)])
 
 
 def _loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], init: Any, carried: Any,
@@ -478,14 +473,22 @@ def _loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], init: Any, carried: 
 def _doubling(b: Block, eqn: JaxprEqn, operands: Sequence[str], identities: Sequence[Any],
               combine: Combine) -> str:
     """Combine each element with the one 1, 2, 4, ... places before it."""
-    aval, axis, reverse = _given(eqn)
-    fills = [b.constant(v, ShapedArray((), aval.dtype)) for v in identities]
-    n = aval.shape[axis]
+    aval, axis, _ = _given(eqn)
+    n, totals, distance = aval.shape[axis], list(operands), 1
+    if type(n) is not int:
+        return _doubling_loop(b, eqn, operands, identities, combine)
+    while aval.size != 0 and distance < n:
+        before = _moved(b, eqn, totals, identities, distance, -distance)
+        totals = combine([v for v, _ in before], totals, aval)
+        distance *= 2
+    return totals[-1]
 
-    def moved(totals: Sequence[str], low: Any, high: Any) -> list[tuple[str, ShapedArray]]:
-        config = [(0, 0, 0)] * aval.ndim
-        config[axis] = (high, low, 0) if reverse else (low, high, 0)
-        return [pad(b, t, aval, v, config) for t, v in zip(totals, fills, strict=True)]
+
+def _doubling_loop(b: Block, eqn: JaxprEqn, operands: Sequence[str], identities: Sequence[Any],
+                   combine: Combine) -> str:
+    """The same where a symbol stands for the number of elements, and so of the steps."""
+    aval, axis, reverse = _given(eqn)
+    n = aval.shape[axis]
 
     def body(state: Sequence[str]) -> list[str]:
         distance, *totals = state
@@ -495,20 +498,21 @@ def _doubling(b: Block, eqn: JaxprEqn, operands: Sequence[str], identities: Sequ
         before = [b.line(
             f"stablehlo.dynamic_slice {v}, {', '.join(starts)}, sizes = {int_list(aval.shape)} : "
             f"({tensor_types([of, *[long_index] * aval.ndim])}) -> {tensor_type(aval)}")
-            for v, of in moved(totals, n, 0)]
+            for v, of in _moved(b, eqn, totals, identities, n, 0)]
         # Of a distance added to itself XLA 0.10 takes the second for a constant, and aborts.
         twice = b.binary("stablehlo.multiply", distance, b.constant(2, long_index), long_index)
         return [twice, *combine(before, totals, aval)]
 
-    def goes_on(state: Sequence[str]) -> str:
-        return b.compare("LT", state[0], b.constant(n, long_index), long_index)
+    return b.loop(
+        [b.constant(1, long_index), *operands], [long_index, *[aval] * len(operands)],
+        lambda state: b.compare("LT", state[0], b.constant(n, long_index), long_index), body)[-1]
 
-    if type(n) is not int:
-        avals = [long_index, *[aval] * len(operands)]
-        return b.loop([b.constant(1, long_index), *operands], avals, goes_on, body)[-1]
-    totals = list(operands)
-    distance = 1
-    while aval.size != 0 and distance < n:
-        totals = combine([v for v, _ in moved(totals, distance, -distance)], totals, aval)
-        distance *= 2
-    return totals[-1]
+
+def _moved(b: Block, eqn: JaxprEqn, totals: Sequence[str], identities: Sequence[Any], low: Any,
+           high: Any) -> list[tuple[str, ShapedArray]]:
+    """The totals behind so many of no elements, and before so many; fewer than none cut them."""
+    aval, axis, reverse = _given(eqn)
+    config = [(0, 0, 0)] * aval.ndim
+    config[axis] = (high, low, 0) if reverse else (low, high, 0)
+    return [pad(b, t, aval, b.constant(v, ShapedArray((), aval.dtype)), config)
+            for t, v in zip(totals, identities, strict=True)]

@@ -123,3 +123,9 @@ def test_logs_of_sums_stay_infinite(dtype):
     np.testing.assert_array_equal(lax.cumlogsumexp(x), [1, 88, np.inf, np.inf, np.inf])
     np.testing.assert_allclose(lax.cumlogsumexp(np.array([-np.inf, 1, 2], dtype)),
                                [-np.inf, 1, 2.3132617], rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(1,), (3, 1), (0, 4)])
+def test_nothing_is_written_where_nothing_is_combined(shape):
+    traced = jax.jit(lambda x: lax.cumsum(x, len(shape) - 1)).trace(np.ones(shape, np.float32))
+    assert "stablehlo" not in traced.lower(lowering_platforms=("tpu",)).as_text()
