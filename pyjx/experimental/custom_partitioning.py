@@ -184,15 +184,11 @@ def _dimensions(mapping: ArrayMapping, shape: tuple[int, ...], name: Any, sizes:
     if len(dims) != len(shape):
         raise ValueError(f"Sharding rule: the mapping {mapping} has {len(dims)} dimensions, the "
                          f"value has shape {shape}.")
-    texts = []
     for dim, size in zip(dims, shape, strict=True):
-        if isinstance(dim, str):
-            if sizes.setdefault(dim, size) != size:
-                raise ValueError(f"Sharding rule: factor {dim} is of size {sizes[dim]} and {size}.")
-            texts.append(name(dim))
-        else:
-            texts.append("".join([name(factor) for factor in dim]))
-    return ", ".join([f"{t}" for t in texts]).join("[]")
+        if isinstance(dim, str) and sizes.setdefault(dim, size) != size:
+            raise ValueError(f"Sharding rule: factor {dim} is of size {sizes[dim]} and {size}.")
+    texts = [name(dim) if isinstance(dim, str) else "".join(map(name, dim)) for dim in dims]
+    return f"[{', '.join(texts)}]"
 
 
 # -- from text -------------------------------------------------------------------------------------
