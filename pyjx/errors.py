@@ -8,6 +8,7 @@ error one would expect, so code that catches TypeError keeps working.
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, NamedTuple
 
 from pyjx.jaxlib_api import JaxRuntimeError
@@ -87,15 +88,15 @@ class TracerBoolConversionError(ConcretizationTypeError):
     """
 
     def __init__(self, tracer: Any) -> None:
-        whole, part = [_is_argument_of_jit(tracer, kind) for kind in (r"\w+", r"\S+")]
-        switch = whole and _type(tracer).startswith(("bool", "int", "uint"))
+        switch = _type(tracer).startswith(("bool", "int", "uint"))
+        static = as_static(tracer, "True or False" if switch else "a number")
+        switch = switch and _is_argument_of_jit(tracer, r"\w+")
         JAXTypeError.__init__(self, _about(
             self, tracer,
             f"Attempted boolean conversion of traced array with shape {_type(tracer)}.",
             "To choose between values use jnp.where, to loop use lax.while_loop, "
             "and to combine conditions use & | ~ or jnp.logical_and and its like."
-            + f" {as_static(tracer, 'a number')}" * (part and not switch),
-            as_static(tracer, "True or False") if switch else ""))
+            + f" {static}" * (not switch and _is_argument_of_jit(tracer, ".+")), static * switch))
 
 
 class TracerArrayConversionError(JAXTypeError):
@@ -324,23 +325,48 @@ def _is_argument_of_jit(tracer: Any, name: str) -> bool:
             and re.search(fr"depends on the value of the argument {name}\.$", origin) is not None)
 
 
-_PART = re.compile(r" value of the argument \w+((?:\[[^\]]*\]|\.\w+)+)\.(?= |$)", re.MULTILINE)
+_PART = re.compile(r" value of the argument (\w+)((?:\[[^\]]*\]|\.\w+)+)\.(?= |$)", re.MULTILINE)
 _MARKED = re.compile("mark (?:the argument it comes from|that) as static|$")
-AS_FIELD = (" In an object of a class let it be a static field: meta_fields of register_dataclass, "
-            "dataclasses.field(metadata=dict(static=True)), or auxiliary data of "
-            "register_pytree_node.")
+
+
+def as_field(path: str) -> str:
+    """The sentence, behind others, that says how an attribute of a pytree's is none of its leaves,
+    if the path in a tree ends with one.
+
+    >>> as_field("x['a']"), as_field("x.a")[:49]
+    ('', ' In an object of a class let it be a static field')
+    """
+    return "" if re.search(r"\.\w+$", path) is None else (
+        " In an object of a class let it be a static field: meta_fields of register_dataclass, "
+        "dataclasses.field(metadata=dict(static=True)), or auxiliary data of register_pytree_node.")
 
 
 def as_static(tracer: Any, passed: str = NUMBERS, text: str = AS_STATIC) -> str:
     """The sentence that says how a value may be static; a part of an argument's tree, of which the
     others are traced, is none with them, but one of a tuple of sizes."""
-    text, part = text.format(passed), _PART.search(_origin(tracer))
-    if part is None or not re.search("['.]", part[1]):
+    text, path = text.format(passed), _path_in_tree(_origin(tracer))
+    if not re.search("['.]", path):
         return text
     apart = "let it be an argument of its own that is static"
     text = _MARKED.sub(apart, text, 1) if "mark " in text else (
         f"{text} Let the value be an argument of its own that is static.")
-    return text + AS_FIELD * (re.search(r"\.\w+$", part[1]) is not None)
+    return text + as_field(path)
+
+
+def _path_in_tree(origin: str) -> str:
+    """Where in the tree of an argument a value is, from what may be static by itself on: a keyword
+    argument, or one of a tuple, also if its elements have names. The frame of the function that is
+    traced knows them."""
+    found, frame = _PART.search(origin), sys._getframe()
+    name, path = found.groups() if found else ("", "")
+    code = frame.f_code
+    while frame.f_back and f" at {code.co_filename}:{code.co_firstlineno} for " not in origin:
+        frame = frame.f_back
+        code = frame.f_code
+    after = code.co_argcount + code.co_kwonlyargcount + (code.co_flags >> 2 & 1)
+    if code.co_flags & 8 and code.co_varnames[after] == name:
+        return path.partition("]")[2]
+    return re.sub(r"^\.\w+", "", path) if isinstance(frame.f_locals.get(name), tuple) else path
 
 
 def cure_for(tracer: Any, passed: str = NUMBERS, of_argument: str | None = None) -> str:

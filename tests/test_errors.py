@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -176,6 +177,35 @@ def test_a_switch_that_is_an_argument_may_be_static():
         jax.jit(lambda c: scaled(c["x"], c["train"]))({"x": 1.0, "train": True})
     assert "use jnp.where" in str(caught.value)
     assert "let it be an argument of its own that is static" in str(caught.value)
+    assert "and pass True or False there" in str(caught.value)
+    with pytest.raises(jax.errors.TracerBoolConversionError, match="of its own that is static"):
+        jax.jit(lambda c: scaled(c["x"], c["use it"]))({"x": 1.0, "use it": True})
+    with pytest.raises(jax.errors.TracerBoolConversionError, match="pass a number there"):
+        jax.jit(lambda c: scaled(c["x"], c["x"]))({"x": 1.0})
+
+
+def test_a_keyword_and_a_tuple_of_sizes_may_be_static_as_they_are():
+    class Sizes(NamedTuple):
+        h: int
+        w: int
+
+    def element(**k):
+        return [1, 2][k["c"]["n"] if "c" in k else k["n"]]
+
+    def zeros(s):
+        return jnp.zeros((s.h, s.w))
+
+    for call in (lambda: jax.jit(element)(n=1), lambda: jax.jit(zeros)(Sizes(2, 3))):
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert "of its own" not in str(caught.value) and "meta_fields" not in str(caught.value)
+    assert jax.jit(element, static_argnames="n")(n=1) == 2
+    assert jax.jit(zeros, static_argnums=0)(Sizes(2, 3)).shape == (2, 3)
+    for call in (lambda: jax.jit(element)(c={"n": 1}),
+                 lambda: jax.jit(lambda k: [1, 2][k["n"]])({"n": 1}),
+                 lambda: jax.jit(lambda k, **_: [1, 2][k["n"]])({"n": 1})):
+        with pytest.raises(TypeError, match="let it be an argument of its own"):
+            call()
 
 
 def test_a_part_of_an_argument_is_static_by_itself():

@@ -12,7 +12,7 @@ from typing import Any
 from pyjx.core.call_code import UNKNOWN, leaves_given
 from pyjx.core.cure_texts import DELETED
 from pyjx.core.frames import is_internal, tracebacks_of
-from pyjx.core.value_texts import as_field
+from pyjx.errors import as_field
 from pyjx.jaxlib_api import ArrayImpl
 from pyjx.tree_util import keystr
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from pyjx.errors import AS_FIELD
 from pyjx.jaxlib_api import PjitFunction
 
 _LONGEST = 100
@@ -203,16 +202,6 @@ def _is_read(x: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def as_field(path: str) -> str:
-    """The sentence, behind others, that says how an attribute of a pytree's is none of its leaves,
-    if the path in a tree ends with one.
-
-    >>> as_field("x['a']"), as_field("x.a")[:49]
-    ('', ' In an object of a class let it be a static field')
-    """
-    return AS_FIELD * (re.search(r"\.\w+$", path) is not None)
 
 
 def as_pytree(x: Any) -> str:

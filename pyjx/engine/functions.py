@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import is_internal
-from pyjx.core.value_texts import array_cure, as_field, as_pytree, shortened
+from pyjx.core.value_texts import array_cure, as_pytree, shortened
 from pyjx.engine.types import TreeDef, Values
+from pyjx.errors import as_field
 from pyjx.jaxlib_api import pytree
 from pyjx.jaxlib_pytrees import treedef_of
 from pyjx.tree_util import (

@@ -15,9 +15,10 @@ from pyjx.core.cure_texts import OWN_CALL
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.prefixes import structure_differences
 from pyjx.core.records import Record
-from pyjx.core.value_texts import as_field, as_pytree, counted, shortened, without_numbers
+from pyjx.core.value_texts import as_pytree, counted, shortened, without_numbers
 from pyjx.engine.functions import leaf_paths, source_of
 from pyjx.engine.types import TreeDef
+from pyjx.errors import as_field
 from pyjx.lazy import deferred
 from pyjx.tree_util import keystr
 
