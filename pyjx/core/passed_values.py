@@ -9,12 +9,13 @@ from itertools import takewhile
 from types import TracebackType
 from typing import Any
 
+from pyjx.core.avals import is_valid_value
 from pyjx.core.call_code import UNKNOWN, leaves_given
 from pyjx.core.cure_texts import DELETED
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.errors import as_field
 from pyjx.jaxlib_api import ArrayImpl
-from pyjx.tree_util import keystr
+from pyjx.tree_util import keystr, tree_leaves
 
 
 def _passed(exc: Exception, is_refused: Callable[[Any], bool]) -> tuple[str, str]:
@@ -32,9 +33,9 @@ def _passed(exc: Exception, is_refused: Callable[[Any], bool]) -> tuple[str, str
 _AS_IT_IS = {
     "vmap": "let its entry of in_axes be None",
     "checkpoint": "name it in static_argnums or static_argnames",
-    **dict.fromkeys(["value_and_grad", "jacfwd", "jacrev"], "let argnums name other arguments"),
+    **dict.fromkeys(["value_and_grad", "jacfwd", "jacrev"], "let argnums name others alone"),
     **dict.fromkeys(["custom_jvp", "custom_vjp"], "name it in nondiff_argnums"),
-    **dict.fromkeys(["custom_vmap", "jvp", "linearize", "vjp"], ""),
+    "custom_vmap": "",
 }
 
 
@@ -51,7 +52,9 @@ def as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str | 
         name := x.f_code.co_qualname.partition(".")[0].lstrip("_")) in _AS_IT_IS), ("", {}))
     code = getattr(getattr(known.get("self"), "fun", None), "__code__", None)
     by_name = "in_axes" in option and whole in known.get("kwargs", ())
-    if whole and option and not by_name and not (
+    others = [y for y in tree_leaves([known.get("args"), known.get("kwargs")])
+              if is_valid_value(y) and ("in_axes" not in option or getattr(y, "ndim", 0) > 0)]
+    if whole and option and not by_name and (others or "name it" in option) and not (
             code and is_internal(code.co_filename)):  # as of custom_gradient
         passed = f"{passed[:-1]}: {option}."
     return f"{found[0]} It was {passed}{further}" if passed else None

@@ -45,18 +45,24 @@ of_both = jax.custom_vjp(Model.f)
 of_both.defvjp(lambda m, x: (m.w * x, None), lambda _, ct: (None, ct))
 of_x = jax.custom_vjp(Model.f, nondiff_argnums=(0,))
 of_x.defvjp(lambda m, x: (m.w * x, None), lambda m, _, ct: (m.w * ct,))
+forward_of_both, forward_of_x = jax.custom_jvp(Model.f), jax.custom_jvp(Model.f, (0,))
+forward_of_both.defjvp(lambda primals, tangents: (primals[1], tangents[1]))
+forward_of_x.defjvp(lambda m, primals, tangents: (m.w * primals[0], m.w * tangents[0]))
 
 
 @pytest.mark.parametrize(("made", "cured", "words"), [
-    (jax.grad(Model.f), jax.grad(Model.f, argnums=1), "let argnums name other arguments."),
-    (jax.value_and_grad(Model.f), jax.grad(Model.f, argnums=1), "let argnums name other argum"),
-    (jax.jacfwd(Model.f), jax.jacfwd(Model.f, argnums=1), "let argnums name other arguments."),
-    (jax.hessian(Model.f), jax.hessian(Model.f, argnums=1), "let argnums name other arguments."),
+    (jax.grad(Model.f), jax.grad(Model.f, argnums=1), "let argnums name others alone."),
+    (jax.grad(Model.f, (0, 1)), jax.grad(Model.f, argnums=1), "let argnums name others alone."),
+    (jax.value_and_grad(Model.f), jax.grad(Model.f, argnums=1), "let argnums name others alone."),
+    (jax.jacfwd(Model.f), jax.jacfwd(Model.f, argnums=1), "let argnums name others alone."),
+    (jax.jacrev(Model.f), jax.jacrev(Model.f, argnums=1), "let argnums name others alone."),
+    (jax.hessian(Model.f), jax.hessian(Model.f, argnums=1), "let argnums name others alone."),
     (jax.vmap(Model.f), jax.vmap(Model.f, in_axes=(None, 0)), "let its entry of in_axes be None."),
     (jax.checkpoint(Model.f), jax.checkpoint(Model.f, static_argnums=0), "name it in static_argnu"),
     (jax.checkpoint(Model.f), jax.checkpoint(Model.f, static_argnames="self"),
      "static_argnums or static_argnames."),
     (jax.grad(of_both, argnums=1), jax.grad(of_x, argnums=1), "name it in nondiff_argnums."),
+    (forward_of_both, forward_of_x, "name it in nondiff_argnums."),
 ])
 def test_an_argument_that_is_no_array_is_left_as_it_is(
         made: Callable[..., Any], cured: Callable[..., Any], words: str) -> None:
@@ -69,7 +75,10 @@ def test_an_argument_that_is_no_array_is_left_as_it_is(
 def test_what_no_option_leaves_as_it_is_names_none() -> None:
     for call in (lambda: jax.vmap(lambda x, mode: x)(V, mode="a"),
                  lambda: jax.custom_gradient(lambda m, x: (x, lambda ct: (None, ct)))(MODEL, 1.0),
-                 lambda: jax.grad(lambda p: p["x"])({"x": 1.0, "mode": "a"})):
+                 lambda: jax.grad(lambda p: p["x"])({"x": 1.0, "mode": "a"}),
+                 lambda: jax.grad(lambda x: x)("a"), lambda: jax.vmap(lambda m: 1.0)(MODEL),
+                 lambda: jax.jacfwd(lambda m, n: n, (0, 1))(MODEL, "a"),
+                 lambda: jax.vmap(lambda m, x: x)(MODEL, 1.0)):
         said = mistake(call)
         assert "as a closure." in said and ": name it" not in said and ": let" not in said
 
@@ -81,7 +90,9 @@ def test_the_option_is_of_what_refuses_the_argument() -> None:
     mapped = jax.custom_batching.custom_vmap(f)
     mapped.def_vmap(lambda n, batched, model, x: (x, True))  # type: ignore[no-untyped-call]
     for call in (lambda: jax.vmap(mapped, in_axes=(None, 0))(MODEL, V),
-                 lambda: jax.grad(lambda x: jax.vjp(f, MODEL, x)[0])(1.0)):
+                 lambda: jax.grad(mapped, argnums=1)(MODEL, 1.0),
+                 lambda: jax.grad(lambda x: jax.vjp(f, MODEL, x)[0])(1.0),
+                 lambda: jax.grad(lambda x: jax.linearize(f, MODEL, x)[0])(1.0)):
         said = mistake(call)
         assert "It was the argument model of f. Its class" in said
     with_rule = jax.custom_vjp(f)
