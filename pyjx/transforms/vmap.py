@@ -452,6 +452,10 @@ def _placed(x: Any, dim: int | None, wanted: Any, axis: Axis, tree: TreeDef, i: 
 # -- errors ----------------------------------------------------------------------------------------
 
 
+_BY_NAME = ("what is given by name is mapped: bind what is the same for all examples by "
+            "functools.partial")
+
+
 def _raise_rank(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
                 in_dims: Sequence[int | None], args: tuple[Any, ...], kwargs: dict[str, Any], i: int
                ) -> NoReturn:
@@ -471,8 +475,7 @@ def _raise_rank(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
     if kinds:
         cures.append(f"a {kinds[0]} of numbers is no array, but a tree: give jnp.array of it")
     elif leaf.startswith("kwargs["):
-        cures.append("what is given by name is mapped: bind what is the same for all examples by "
-                     "functools.partial")
+        cures.append(_BY_NAME)
     else:
         cures += [f"{'0 in in_axes' if sizes else 'in_axes=0'} maps its first axis"] * bool(shape)
         cures += ["where it is the same for all examples, its entry of in_axes is None"
@@ -516,9 +519,10 @@ def _raise_sizes(name: str, fun: Callable[..., Any], leaves: Sequence[Any],
             how_many = "most" if i == 0 else "some"
             lines.append(f"{how_many} axes ({len(where)} of them) had size {size}, e.g. {where[0]}")
     bullets = ";\n".join([f"  * {line}" for line in lines])
-    shared = "\nWhat all examples share, such as weights, has None in in_axes." * (len(places) > 1)
-    raise ValueError(
-        f"{name} got inconsistent sizes for array axes to be mapped:\n{bullets}{shared}")
+    shared = f"{_BY_NAME.capitalize()}." if " of kwargs[" in str(order[1:]) else (
+        "What all examples share, such as weights, has None in in_axes.")
+    raise ValueError(f"{name} got inconsistent sizes for array axes to be mapped:\n{bullets}"
+                     + f"\n{shared}" * (len(places) > 1))
 
 
 def _leaf_names(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -169,6 +169,9 @@ def test_axes_that_arrays_lack_and_what_all_examples_share() -> None:
     assert "What all examples share, such as weights, has None in in_axes." in mistake(
         lambda: jax.vmap(scaled)(V, jnp.ones(4)))
     assert "share" not in mistake(lambda: jax.vmap(jnp.sin, axis_size=2)(V))
+    said = mistake(lambda: jax.vmap(scaled)(x=V, y=jnp.ones(4)))
+    assert "for all examples by functools.partial." in said and "in_axes" not in said
+    jax.vmap(functools.partial(scaled, y=jnp.ones(4)[0]))(x=V)
 
 
 # -- arrays that are gone --------------------------------------------------------------------------

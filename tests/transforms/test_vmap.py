@@ -241,7 +241,10 @@ def test_axes_of_different_sizes(call, lines):
         call()
     expected = ["vmap got inconsistent sizes for array axes to be mapped:", *lines]
     if "`axis_size`" not in lines[0]:
-        expected.append("What all examples share, such as weights, has None in in_axes.")
+        expected.append(
+            "What is given by name is mapped: bind what is the same for all examples by "
+            "functools.partial." if "kwargs" in lines[-1] else
+            "What all examples share, such as weights, has None in in_axes.")
     assert str(caught.value).split("\n") == expected
 
 
