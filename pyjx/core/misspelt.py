@@ -212,7 +212,8 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
                  and exc.name.strip("_") in others.split()]
         close = close or _nearest(exc.name, names, 0.7)
         said = f". Did you mean: '{close[0]}'?" if close else (
-            f". It has {', '.join(names)}." if len(names) <= FEW else "")
+            f". It has {', '.join(names)}." if len(names) <= FEW and not hasattr(
+                exc.obj, "__wrapped__") else "")  # as of the function that it stands for
     if not said:
         return None
     exc.name = ""

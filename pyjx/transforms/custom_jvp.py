@@ -84,12 +84,8 @@ class PositionalFunction(Generic[R]):
 
     if not TYPE_CHECKING:  # which are to find a name that is misspelt
         def __getattr__(self, name):
-            if name == "fun":
-                raise AttributeError(name)
-            if name[:3] == "def" and not hasattr(self.fun, name):
-                raise AttributeError(f"{self._kind!r} object has no attribute {name!r}. Rules are "
-                                     "given to custom_jvp by defjvp, to custom_vjp by defvjp, to "
-                                     "custom_vmap by def_vmap.")
+            if name == "fun" or not hasattr(self.fun, name):
+                raise AttributeError(f"{self._kind!r} object has no attribute {name!r}")
             return getattr(self.fun, name)
 
     def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -286,7 +286,13 @@ def test_values_of_arrays_are_not_called_and_functions_are_jitted_before_they_ar
 def test_rules_are_given_by_the_methods_of_their_kind() -> None:
     f = jax.custom_vjp(lambda x, *, k=1.0: x * k)
     said = mistake(lambda: f.defjvp)
-    assert "'custom_vjp' object has no attribute 'defjvp'. Rules are given to custom_jvp by" in said
+    assert said.startswith("'custom_vjp' object has no attribute 'defjvp'. Did you mean: 'defvjp'?")
+    assert "mean: 'defjvp'" in mistake(lambda: jax.custom_jvp(jnp.sin).defvjp)  # type: ignore
+    assert "mean: 'def_vmap'" in mistake(
+        lambda: jax.custom_batching.custom_vmap(jnp.sin).defvjp)  # type: ignore[attr-defined]
+    for name in ("default", "lower"):
+        said = mistake(lambda name=name: getattr(jax.custom_jvp(abs), name))  # type: ignore[misc]
+        assert said == f"'custom_jvp' object has no attribute {name!r}"
     f.defvjp(lambda x, k: (x * k, k), lambda k, ct: (k * ct, None))
     assert "by position, too, without a * before." in mistake(lambda: f(1.0, k=2.0))
     for numbers, words in ((jnp.sin, "f.defvjp(fwd, bwd)."), ("x", "Names are nondiff_argnames, "),
