@@ -82,8 +82,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
         unknown = [key for key in kwargs if key not in excluded]
         if unknown:
             raise TypeError(f"vectorize: keyword arguments are passed as they are, so they must be "
-                            f"in excluded, which {unknown[0]!r} is not: pass it by position "
-                            f"{context()}")
+                            f"in excluded, which {unknown[0]!r} is not, {context()}: pass it by "
+                            "position.")
         mapped = [i for i in range(len(args)) if i not in excluded and args[i] is not None]
 
         def function(*values: Any) -> Any:

@@ -27,8 +27,8 @@ def returns(x_ref: Any, o_ref: Any) -> Any:
     return x_ref[...]
 
 
-def places(x_ref: Any, o_ref: Any) -> None:
-    o_ref[...] = x_ref[...] + pl.program_id(0)
+def places(x_ref: Any, o_ref: Any, axis: int = 0) -> None:
+    o_ref[...] = x_ref[...] + pl.program_id(axis)
 
 
 def chooses(x_ref: Any, o_ref: Any) -> None:
@@ -44,8 +44,11 @@ def loads(x_ref: Any, o_ref: Any) -> None:
 @pytest.mark.parametrize(("made", "cure", "cured"), [
     (lambda: call(returns), "writes into its output references: o_ref[...] = value.",
      lambda: call(copies)),
-    (lambda: call(places), "grid (), which pallas_call was given: grid=(n,) has the axis 0.",
+    (lambda: call(places), "Axis 0 is out of bounds for grid (). The grid of pallas_call has a siz",
      lambda: call(places, grid=(1,))),
+    (lambda: call(lambda x_ref, o_ref: places(x_ref, o_ref, 1), grid=(1,)),
+     "for grid (1,). The grid of pallas_call has a size for each axis, and axes count from 0.",
+     lambda: call(lambda x_ref, o_ref: places(x_ref, o_ref, 1), grid=(1, 1))),
     (lambda: pl.BlockSpec(2, lambda i: i), "block_shape must be a shape, such as (8, 128), got 2",
      lambda: pl.BlockSpec((2,), lambda i: i)),
     (lambda: pl.BlockSpec((2,), 3), "index_map must be a function of the indices in the grid, got",

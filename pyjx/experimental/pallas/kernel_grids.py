@@ -488,8 +488,8 @@ def _along(name: str, axis: int, of: Callable[[Place], Sequence[Any]]) -> Any:
     if place is None:
         raise ValueError(f"{name}: there is no grid here. Call it in the kernel of a pallas_call.")
     if not -len(place.ids) <= axis < len(place.ids):
-        raise ValueError(f"Axis {axis} is out of bounds for grid {tuple(place.sizes)}, which "
-                         "pallas_call was given: grid=(n,) has the axis 0.")
+        raise ValueError(f"Axis {axis} is out of bounds for grid {tuple(place.sizes)}. The "
+                         "grid of pallas_call has a size for each axis, and axes count from 0.")
     return of(place)[axis]
 
 
