@@ -15,7 +15,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, entries, get_aval
 from pyjx.core.trace import concrete_or_error
-from pyjx.numpy.operands import as_bool, canonical_axis, dtype_of, is_integer, numpy_function
+from pyjx.numpy.operands import along, as_bool, dtype_of, is_integer, numpy_function
 from pyjx.numpy.promotion import convert, operands, promote_dtypes
 from pyjx.numpy.ufuncs import as_array
 
@@ -170,9 +170,7 @@ def _lowest_first(bitorder: str) -> bool:
 
 
 def _along_last(a: ArrayLike, axis: int | None) -> tuple[Any, int]:
-    if axis is None:
-        return jnp.ravel(a), 0
-    axis = canonical_axis(axis, get_aval(a).ndim)
+    a, axis = along(a, axis)
     return jnp.moveaxis(a, axis, -1), axis
 
 

@@ -162,8 +162,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
         return _rows_joined("concatenate", arrays, lambda row: row, axis, dtype)
     parts = parts_of("concatenate", arrays, dtype)
     if axis is None:
-        parts = [lax.reshape(x, (get_aval(x).size,)) for x in parts]
-        axis = 0
+        parts, axis = [lax.reshape(x, (get_aval(x).size,)) for x in parts], 0
     return joined("concatenate", parts, axis)
 
 
@@ -357,11 +356,9 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """
     parts = promote_dtypes(*operands("append", arr, values))
     if axis is None:
-        parts = [lax.reshape(x, (get_aval(x).size,)) for x in parts]
-        axis = 0
-    else:  # `joined` would speak of one sequence of arrays
-        axis = canonical_axis(axis, get_aval(parts[0]).ndim or 1)  # it refuses scalars
-    return joined("append", parts, axis)
+        return concatenate(parts, None)
+    # `joined` would speak of one sequence of arrays; it refuses scalars
+    return joined("append", parts, canonical_axis(axis, get_aval(parts[0]).ndim or 1))
 
 
 @numpy_function
@@ -625,9 +622,7 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         return _repeated_by_size(a, repeats, axis)
     if axis is None and type(repeats) is int and repeats >= 0 and total_repeat_length is None:
         return repeated(a, count=repeats, axis=None)
-    if axis is None or not get_aval(a).ndim:
-        a, axis = lax.reshape(a, (get_aval(a).size,)), 0
-    axis = canonical_axis(axis, get_aval(a).ndim)
+    a, axis = along(a, axis if get_aval(a).ndim else None)
     if total_repeat_length is None:
         repeats = concrete_or_error(None, repeats, (
             "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix "

@@ -27,6 +27,7 @@ from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy.operands import (
     alias,
+    along,
     axes_and_names,
     canonical_axes,
     canonical_axis,
@@ -417,15 +418,11 @@ def arg_extremum(name: str, find: Callable[..., Any], a: ArrayLike, axis: AxisLi
     """The position that `find` (lax.argmax or lax.argmin) gives along `axis`."""
     a = numbers(name, a, out)
     aval = get_aval(a)
-    if axis is None:
-        x, along = (a if aval.ndim == 1 else lax.reshape(a, (aval.size,))), 0
-        axes = tuple(range(aval.ndim))
-    else:
-        x, along = a, canonical_axis(axis, aval.ndim)
-        axes = (along,)
-    if get_aval(x).shape[along] == 0:
+    x, place = along(a, axis)
+    if get_aval(x).shape[place] == 0:
         raise ValueError(f"attempt to get {name} of an empty sequence")
-    y = find(x, along, dtypes.default_int_dtype())
+    y = find(x, place, dtypes.default_int_dtype())
+    axes = tuple(range(aval.ndim)) if axis is None else (place,)
     return restore_axes(y, axes, aval.ndim) if keepdims else y
 
 
@@ -550,10 +547,9 @@ def _cumulative(name: str, scan: Callable[..., Any], a: ArrayLike, axis: AxisLik
             f"The input should be fully replicated when axis is not specified to {name}. Got input "
             f"type={aval.str_short()}. "
             + (f"Give axis={whole[0]}, or c{cure[1:]}" if whole else cure))
-    if axis is None or (not aval.ndim and aval.weak_type):  # a Python scalar is an array of one
-        a = lax.reshape(a, (aval.size,))
-        aval = get_aval(a)
-    axis = canonical_axis(0 if axis is None else axis, aval.ndim)
+    if not aval.ndim and aval.weak_type:  # a Python scalar is an array of one
+        a = lax.reshape(a, (1,))
+    a, axis = along(a, axis)
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, name)
     elif promote or aval.dtype == np.bool_:

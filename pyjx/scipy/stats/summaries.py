@@ -14,7 +14,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike, KeyLike
 from pyjx.core.avals import get_aval
 from pyjx.numpy import reductions
-from pyjx.numpy.operands import canonical_axis, is_complex, numpy_function
+from pyjx.numpy.operands import along, canonical_axis, is_complex, numpy_function
 from pyjx.numpy.promotion import (
     any_ranks,
     check_arraylike,
@@ -45,10 +45,6 @@ def _check_policy(name: str, nan_policy: str, allowed: tuple[str, ...]) -> None:
                                   f"{name}.")
 
 
-def _flat(x: Array, axis: int | None) -> tuple[Array, int]:
-    return (x.reshape(-1), 0) if axis is None else (x, canonical_axis(axis, x.ndim))
-
-
 @numpy_function(static_argnames=("axis", "nan_policy", "keepdims"))
 @any_ranks
 def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
@@ -75,7 +71,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
     _check_policy("mode", nan_policy, ("propagate",))
     x = as_array(a)
     ndim = max(x.ndim, 1)
-    x, place = _flat(x if x.ndim else x.reshape(1), axis)
+    x, place = along(x if x.ndim else x.reshape(1), axis)
     if x.shape[place] == 0:
         shape = (*x.shape[:place], *x.shape[place + 1:])
         values, counts = jnp.full(shape, math.nan, float), jnp.zeros(shape)
@@ -128,7 +124,7 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
     if method not in (known := ("average", "min", "max", "dense", "ordinal")):
         raise ValueError(f"unknown method '{method}'; there are {known}")
     x = as_array(a)
-    x, place = _flat(x, axis)
+    x, place = along(x, axis)
     x = jnp.moveaxis(x, place, -1)
     order = jnp.argsort(x, -1)
     ordered = jnp.take_along_axis(x, order, -1)
