@@ -410,8 +410,9 @@ def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str
     if given and ours and re.search(r"missing 1 .*: '(fun|f|nodetype)'$", text):
         return (f"{text}. As a decorator with arguments it is @functools.partial({name}, "
                 f"{', '.join([f'{p}=...' for p in given])}).")
-    if ours and own[:1] == ["key"] and "'key'" not in text and not (
-            args and re.match("key|uint32", str(getattr(args[0], "dtype", "")))):
+    if ours and own[:1] == ["key"] and "missing" in text and "'key'" not in text and not (
+            args and (args[0] is UNKNOWN or re.match("key|uint32", str(getattr(
+                args[0], "dtype", ""))))):
         text += f". The key comes first: {name}(key, ...)."
     return text if text != found.string else None
 
@@ -578,13 +579,20 @@ def _called(last: TracebackType, unhashable: str) -> str:
 
 def _as_no_key(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """That the key comes first, where it was given as another argument."""
-    given = [*next(tracebacks_of(exc)).tb_frame.f_locals.values()]
+    public = None  # the function that users call, of which another one may check the key
+    for frame in reversed([tb.tb_frame for tb in tracebacks_of(exc)]):
+        if not is_internal(frame.f_code.co_filename):
+            break
+        public = frame
+    if public is None:
+        return None
+    given = [*public.f_locals.values()]
     if not any([dtypes.is_extended(getattr(x, "dtype", None)) or (  # later ones may be bounds
             i == 1 and hasattr(x, "aval") and x.dtype == np.uint32 and x.shape[-1:] == (2,))
             for i, x in enumerate(given)]):
         return None
-    public = next(tracebacks_of(exc)).tb_frame.f_code  # of which another one may check the key
-    name = public.co_name if public.co_varnames[:1] in (("key",), ("rng",)) else (
+    code = public.f_code
+    name = code.co_name if code.co_varnames[:1] in (("key",), ("rng",)) else (
         last.tb_frame.f_locals["name"])
     said = found.string.partition(" If that is a seed")[0].partition(" A key is made")[0]
     return f"{said} The key comes first: {name}(key, ...)."
@@ -754,8 +762,9 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
      lambda exc, found, last: f"{found[1]}{found[2]}"),  # by C++, with every frame there is
     (TypeError, r"^unsupported operand type\(s\) for .*'Ref'(?! object)",
      "A Ref is no array: read its value by ref[...]."),
-    (RuntimeError, "^INVALID_ARGUMENT: Disallowed ", "Under 'disallow' explicit transfers go on: "
-     "jax.device_put(x) to a device, jax.device_get(x) from there."),
+    (RuntimeError, "^INVALID_ARGUMENT: Disallowed ", "Under 'disallow' explicit transfers go on, "
+     "jax.device_put(x) to a device and jax.device_get(x) from there; within "
+     "jax.transfer_guard('allow') all do."),
     (RuntimeError, "^INVALID_ARGUMENT: No such compile option",
      "The compiler_options, of jit and of compile, are flags of XLA's by name, such as "
      "{'xla_cpu_enable_fast_math': True}."),

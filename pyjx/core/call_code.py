@@ -326,6 +326,13 @@ def failed_at(tb: TracebackType) -> Instruction:
     return every[k + (every[k].opname == "TO_BOOL" or every[k].argrepr[:5] == "bool(")]
 
 
+def is_called_without(tb: TracebackType) -> bool:
+    """Whether an attribute that was not found is called at once, without arguments."""
+    after = [i for i in _instructions(tb.tb_frame.f_code)
+             if i.offset > tb.tb_lasti and i.opname not in ("PRECALL", "PUSH_NULL")]
+    return after[:1] != [] and after[0].opname == "CALL" and not after[0].arg
+
+
 def arguments_at(frame: FrameType, at: int) -> tuple[list[Any], dict[str, Any]] | None:
     """What the call at an offset of a frame gives, by position and by name: constants, variables
     and what modules hold, and `UNKNOWN` for the results of other expressions. None where the call

@@ -121,7 +121,7 @@ def as_meant(exc: Exception, found: re.Match[str], last: TracebackType) -> str |
     others = [p for p in _OTHER_NAMES.get(given, "").split() if p in named]
     close = others[:1] or _nearest(given, named, 0.7) or [
         p for p in named if p.startswith(f"{given}_")]
-    if name == "normal" and given in ("loc", "scale", "mean", "std", "stddev"):
+    if name == "normal" and "key" in known and given in ("loc", "scale", "mean", "std", "stddev"):
         return f"{said}. With these it is loc + scale * jax.random.normal(key, shape)."
     if given == "out" and of_numpy:
         return f"{said}. No array is written to: take the result, as in x = {name}(...)."
@@ -201,7 +201,8 @@ def as_elsewhere(exc: Any, found: re.Match[str], last: TracebackType) -> str | N
     ours = any(map(call_code.is_below, kind.__mro__))
     package = "pyjx.Array" if ours and hasattr(exc.obj, "aval") else f"jax.{kind.__name__}" * ours
     said = hint(package, exc.name) if package and exc.name else ""
-    if kind is FunctionType and exc.name in ("lower", "trace"):
+    if kind is FunctionType and exc.name in ("lower", "trace") and not (
+            call_code.is_called_without(last)):
         said = f". A jitted function has it: jax.jit(f).{exc.name}(*args)."
     if hasattr(exc.obj, "_trace") and "Use numpy." in said:
         said = ". It has no value while it is traced: let the function return it."
@@ -227,18 +228,19 @@ def _of_module(exc: Any, text: str) -> str | None:
     """Which name of a module was meant by one that is like it, or begins as it does."""
     found = _OF_MODULE.match(text)
     module, name = found.groups() if found else ("", "")
-    own = sys.modules.get(re.sub("^jax", "pyjx", module))  # under the alias, too
-    known = getattr(own, "__all__", ())
+    package = re.sub("^jax", "pyjx", module)  # under the alias, too
+    known = getattr(sys.modules.get(package), "__all__", ())
     lower = name.lower()
     words = sorted(lower.split("_"))
     close = [x for x in known if sorted(x.lower().split("_")) == words]
-    if found and not close and name != lower and (said := hint(module, lower)):
+    if found and not close and name != lower and (
+            said := hint(package, lower)):
         exc.name = ""
         return f"{text}{said}"
     if found and not close and (of_others := _nearest(name, names_elsewhere(), 0.9)) and (
             not _nearest(name, known, 0.9)):
         exc.name = ""
-        return f"{text}{hint(module, of_others[0])}"
+        return f"{text}{hint(package, of_others[0])}"
     close = close or _nearest(name, known, 0.75) or sorted(
         [x for x in known if len(name) > 2 and x.lower().startswith(lower)], key=len)
     if not close:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import takewhile
+from opcode import opname
 from types import TracebackType
 from typing import Any
 
@@ -63,6 +64,8 @@ def as_leaf(exc: Exception, found: re.Match[str], last: TracebackType) -> str | 
 def as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> None:
     """Why an array has no values, and as what it was passed; C++ says neither."""
     passed, _ = _passed(exc, lambda x: type(x) is ArrayImpl and x.is_deleted())
+    if not passed and opname[last.tb_frame.f_code.co_code[last.tb_lasti]] == "RAISE_VARARGS":
+        return  # an error of the user's
     for said in (DELETED, f"It was {passed}"):
         if said not in ("It was ", *getattr(exc, "__notes__", ())):
             exc.add_note(said)

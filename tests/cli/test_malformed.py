@@ -163,7 +163,7 @@ def test_malformed(argv: tuple[str, ...], place: Path, capfd: pytest.CaptureFixt
 def test_values_that_a_program_asks_for_may_be_static(spec: str, run) -> None:
     size = "lambda x, n: x + jnp.zeros(n)"
     assert run("-c", size, "f32[]", "i32[]")[2].endswith("for (f32[], i32[])\n")
-    cure = "Of this command a static argument is n==3, or --static n=3.\n"
+    cure = "Here a static argument is written n==3, or --static n=3.\n"
     assert run("-c", size, "f32[]", spec)[2].endswith(cure)
     for static in (["n==3"], ["--static", "n=3"]):
         assert run("-c", size, "f32[]", *static)[0] == 0

@@ -466,7 +466,7 @@ def static_cure(error: BaseException, call: Call) -> str:
     value = {**given, **call.kwargs}.get(found[1]) if found else None
     if not found or not isinstance(value, (bool, int, float)):
         return ""
-    return (f"\n  Of this command a static argument is {found[1]}=={value}, or --static "
+    return (f"\n  Here a static argument is written {found[1]}=={value}, or --static "
             f"{found[1]}={value}.")
 
 
