@@ -132,8 +132,8 @@ def _subtrees(name: str, treedef: PyTreeDef, tree: PyTree, other: PyTree, is_lea
     except ValueError:
         for what, make_error in _prefix_errors((), tree, other, is_leaf):
             where = "" if i is None else f"\nThe full tree is rest[{i}]."
-            if what == "types" and (
-                    tree_structure(other, is_leaf).num_leaves == treedef.num_leaves):
+            own = tree_structure(other, is_leaf)
+            if what == "types" and own.num_nodes > own.num_leaves == treedef.num_leaves:
                 where += ("\nIf its leaves come in this order, they are of this structure by "
                           "jax.tree.unflatten(jax.tree.structure(tree), jax.tree.leaves(other)).")
             as_leaf = "leaves; is_leaf=lambda x: x is None makes it a leaf."

@@ -251,7 +251,8 @@ def note_body(exc: Exception) -> None:
             f"{name}({first}, {second})." if name[0] != "<" else f"lambda {first}, {second}: ...")
     elif by == "_FlatJvp" and len(names) == 2 and of_tuple:
         primals = [*signature(own.fun.owner.fun).parameters]  # type: ignore[union-attr]
-        tangents = [f"{p}_dot" for p in primals] if primals[1:] else names[1:]
+        primals, tangents = (primals, [f"{p}_dot" for p in primals]) if primals[1:] else (
+            names[:1], names[1:])  # as a rule that takes them for the values goes on
         several = [f"({', '.join(x)}{',' * (len(x) == 1)})" for x in (primals, tangents)]
         cure = (" Each is a tuple of one for each argument: let it begin with "
                 f"{', '.join(several)} = {', '.join(names)}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set, ValuesView
 from enum import Enum
 from functools import partial
@@ -110,14 +110,17 @@ def array_cure(x: Any) -> str:
     if isinstance(x, (list, tuple)):
         shapes = _shapes(x)
         return ("" if shapes is None else "Make an array of it by jnp.asarray." if len(shapes) < 2
-                else "It holds arrays of different shapes. One of all their elements is "
+                else "It holds arrays of different shapes. One of them is x[0]; an array of all "
+                     "their elements is "
                      "jnp.concatenate([jnp.asarray(y).ravel() for y in x]).")
     if type(x) is range:
         return f"Make an array of it: jnp.a{x!r}."
     if isinstance(x, (Set, ValuesView, Iterator)):
         return "Make an array of it: jnp.asarray(list(x))."
     if isinstance(x, Mapping):
-        return "It is a tree: jax.tree.map(f, x) computes f of each of its leaves."
+        own = type(x) in (dict, OrderedDict, defaultdict)
+        return (f"{'It' if own else 'dict(x)'} is a tree: jax.tree.map(f, "
+                f"{'x' if own else 'dict(x)'}) computes f of each of its leaves.")
     made = "x.toarray()" if _is_of_scipy(x) else getattr(type(x), "_made_array", None)
     return f"Make an array of it: {made}." if isinstance(made, str) else without_numbers(x)
 

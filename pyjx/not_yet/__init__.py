@@ -89,8 +89,8 @@ def hint(package: str, name: str) -> str:
         flags = [x for x in (name, f"jax_{name}") if x in sys.modules["pyjx.states"].states]
         if package == "pyjx" and flags:
             return f". It is a flag: jax.config.update({flags[0]!r}, ...)."
-        found = [place for place in _PLACES if place or package != "pyjx.Array"
-                 if name in _names_of(place)]
+        others = {"pyjx.Array": "", "pyjx.scipy.stats": "random"}.get(package)  # are others there
+        found = [p for p in _PLACES if p != others and name in _names_of(p)]
         instead = f"jax.{found[0]}.{name}".replace("..", ".") if found else None
     return f". Use {instead}." if instead else ""
 

@@ -70,23 +70,23 @@ def _dtype_of_kind(dtype: DTypeLike | None, name: str, kind: Any, words: str,
     return dtype
 
 
-def param_aval(name: str, param: Any) -> ShapedArray:
-    """The type of a sampler's parameter.
+def param_aval(name: str, x: Any, position: int = 1) -> ShapedArray:
+    """The type of a sampler's parameter; the key stands at position 0.
 
     Raises:
       TypeError: it is neither a number nor an array.
     """
     try:
-        return get_aval(param)
+        return get_aval(x)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} requires ndarray or scalar arguments, got {shortened(param)} of "
-                        f"type {type(param)}. {array_cure(param)}".rstrip()) from None
+        raise TypeError(f"{name} requires ndarray or scalar arguments, got {shortened(x)} of type "
+                        f"{type(x)} at position {position}. {array_cure(x)}".rstrip()) from None
 
 
 def check_safe(name: str, dtype: DTypeLike, *params: Any) -> None:
     """TypePromotionError unless the parameters promote to the result's dtype."""
-    for p in params:
-        aval = param_aval(name, p)
+    for i, p in enumerate(params, 1):
+        aval = param_aval(name, p, i)
         if dtypes.join_types((aval.dtype, aval.weak_type), (dtype, False))[0] != dtype:
             raise dtypes.TypePromotionError(
                 f"In arguments to {name}, cannot safely cast argument of type "
@@ -112,7 +112,7 @@ def result_shape(name: str, shape: Any, *params: Any) -> tuple[int, ...]:
     Raises:
       ValueError: the parameters do not broadcast to `shape`.
     """
-    shapes = [param_aval(name, p).shape for p in params]
+    shapes = [param_aval(name, p, i).shape for i, p in enumerate(params, 1)]
     if shape is None:
         return joint_shape(name, *shapes)
     shape = as_sizes(name, "shape", shape)

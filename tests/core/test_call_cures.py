@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import traceback
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -250,6 +251,16 @@ def test_no_cure_is_that_of_another_value():
     (lambda: jax.nn.initializers.normal(std=0.1), "'std'. The arguments are stddev, dtype."),
     (lambda: jnp.ravel(V, order=1), "From an axis on it is x.reshape(*x.shape[:1], -1)."),
     (lambda: jnp.ravel(V, order=None), "The orders are 'C' and 'F'."),
+    (lambda: jnp.sqrt(MappingProxyType({"a": V})), "dict(x) is a tree: jax.tree.map(f, dict(x)) c"),
+    (lambda: jnp.sqrt({"a": V}), "argument x. It is a tree: jax.tree.map(f, x) computes f of each"),
+    (lambda: jax.tree.map(jnp.add, {"w": V}, [V]), "\nIf its leaves come in this order, "),
+    (lambda: jax.tree.map(jnp.add, {"w": V}, Equal(1)), "Equal'>.\nThe full tree is rest[0]."),
+    (lambda: jax.scipy.stats.normal, "has no attribute 'normal'. Use jax.scipy.stats.norm."),
+    (lambda: jnp.linalg.inv(jax.scipy.linalg.cho_factor(jnp.eye(3))), "One of them is x[0]; "),
+    (lambda: jax.scipy.linalg.solve_triangular((jnp.eye(3), True), V), "is the argument a. It"),
+    (lambda: jax.scipy.linalg.lu_solve((jnp.eye(3), jnp.eye(3)), V), "lu_factor(a) returns, got "
+     "factors of shape (3, 3) and pivots of shape (3, 3), which should be (3,)."),
+    (lambda: jax.random.beta(jax.random.key(0), 2.0, "3"), "position 2. That is the argument b."),
     (lambda: jax.hess, "has no attribute 'hess'. Did you mean 'hessian'?"),
     (lambda: jax.jvps, "has no attribute 'jvps'. Did you mean 'jvp'?"),
     (lambda: lax.dynamic_slice_update, "Did you mean 'dynamic_update_slice'?"),

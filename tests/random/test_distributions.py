@@ -342,7 +342,8 @@ def test_the_derivative_of_logarithms_of_gamma_numbers_that_underflow() -> None:
 def test_a_list_as_parameter_is_named(draw: Any) -> None:
     others = (1.0,) * (draw in (random.beta, random.binomial, random.truncated_normal))
     with pytest.raises(TypeError, match=rf"^{draw.__name__} requires ndarray or scalar arguments, "
-                                        r"got \[0\.5\] of type <class 'list'>\. Make an array"):
+                                        r"got \[0\.5\] of type <class 'list'> at position 1\. "
+                                        r"That is the argument \w+\. Make an array"):
         draw(random.key(0), [0.5], *others)
 
 

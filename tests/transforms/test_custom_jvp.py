@@ -377,6 +377,10 @@ def test_what_a_rule_is_given_is_told_where_it_takes_arrays(rule):
         jax.grad(f)(2.0)
     assert "Each is a tuple of one for each argument: let it begin with (x,), (t,) = x, t." in (
         caught.value.__notes__[0])
+    f.defjvp(lambda primals, tangents: (primals**2, 2 * primals * tangents))
+    with pytest.raises(TypeError) as caught:
+        jax.grad(f)(2.0)
+    assert "with (primals,), (tangents,) = primals, tangents." in caught.value.__notes__[0]
     f.defjvp(lambda primals, tangents: (primals[0]**2, 2 * primals[0] * tangents[0]))
     assert float(jax.grad(f)(2.0)) == 4.0
 

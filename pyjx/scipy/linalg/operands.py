@@ -10,6 +10,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.frames import warn
+from pyjx.core.value_texts import is_like_array
 from pyjx.numpy.promotion import convert, narrowed, operands, promote_dtypes_inexact
 
 
@@ -20,7 +21,8 @@ def arrays(name: str, *args: Any) -> list[Any]:
 
 def wide_arrays(name: str, *args: Any) -> list[Any]:
     """`arrays` that stay of 64 bits where one is, whatever the flags say."""
-    listed = [jnp.array(x) if isinstance(x, (list, tuple)) else x for x in args]
+    listed = [jnp.array(x) if isinstance(x, (list, tuple)) and (not x or is_like_array([*x])) else x
+              for x in args]
     return promote_dtypes_inexact(*operands(f"scipy.linalg.{name}", *listed))
 
 

@@ -139,6 +139,10 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0, overwrit
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"lu_solve: expected factors of square matrices, got shape {shape}")
     b, vector = as_columns(factors, b, "lu_solve")
+    if np.shape(pivots) != shape[:-1]:
+        raise ValueError(f"lu_solve: lu_and_piv must be the pair that lu_factor(a) returns, got "
+                         f"factors of shape {shape} and pivots of shape {np.shape(pivots)}, which "
+                         f"should be {shape[:-1]}.")
     order = linalg.lu_pivots_to_permutation(jnp.asarray(pivots, np.int32), shape[-1])
     factors, b = stretched(factors, b)
     order = jnp.broadcast_to(order, get_aval(factors).shape[:-1])
