@@ -183,7 +183,7 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike = None) 
         raise NotImplementedError("Ravel not implemented for order='K'.")
     if order not in ("A", "C", "F"):
         hint = f"From an axis on it is x.reshape(*x.shape[:{order}], -1)." if (
-            type(order) is int) else "The orders are 'C' and 'F'."
+            str(order).isdigit()) else "The orders are 'C' and 'F'."
         raise ValueError(f"Unexpected value for 'order' argument: {order}. {hint}")
     (a,) = operands("ravel", a)
     return body_of(reshape)(a, (get_aval(a).size,), order, out_sharding=out_sharding)

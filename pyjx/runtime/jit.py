@@ -293,7 +293,8 @@ class JitSpec:
             if missed is not None:
                 reports.report_miss(*missed)
         out_tree = flat.out_tree
-        check_not_returned(closed, options.traced_for, lambda i: path_in(out_tree, i))
+        if any([type(a) is AbstractRef for a in closed.out_avals]):
+            check_not_returned(closed, options.traced_for, lambda i: path_in(out_tree, i))
         debug.result_paths = partial(_result_paths, out_tree)
         donated = self.donated_leaves(in_tree, static)
         request = NO_REQUEST if options.device is mesh is None else Request(

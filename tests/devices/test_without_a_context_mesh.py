@@ -157,9 +157,9 @@ def test_derivatives_are_on_the_devices_of_the_argument(f, derivative):
 ])
 def test_the_cures_of_operations_name_a_mesh(wrong, cured):
     x, y = cut(None, "x"), cut("x", None)
-    with pytest.raises(ShardingTypeError, match=r" NamedSharding\(mesh, P\(\.\.\.\)\)\."):
+    with pytest.raises(ShardingTypeError, match=r" NamedSharding\(mesh, P\(\.\.\.\)\)[.,]"):
         wrong(x, y)
-    with jax.set_mesh(MESH), pytest.raises(ShardingTypeError, match=r" P\(\.\.\.\)\.\n") as told:
+    with jax.set_mesh(MESH), pytest.raises(ShardingTypeError, match=r" P\(\.\.\.\)(\.\n|,)") as told:
         wrong(x, y)
     assert "NamedSharding(mesh, " not in str(told.value)
     expected = wrong(np.asarray(x), np.asarray(y))

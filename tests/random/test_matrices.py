@@ -43,7 +43,7 @@ def test_orthogonal_as_in_jax():
     ((3,), {"dtype": "int32"}, ValueError, "must be a float or complex dtype, got int32"),
     ((3,), {"dtype": "float16"}, TypeError, "orthogonal does not accept dtype float16"),
     ((3.0,), {}, TypeError, "orthogonal: n must be an integer"),
-    ((-3,), {}, ValueError, "negative dimensions are not allowed, got -3 and None"),
+    ((-3,), {}, ValueError, "orthogonal: negative dimensions are not allowed, got -3"),
 ])
 def test_what_orthogonal_refuses(args, options, error, message):
     with pytest.raises(error, match=message):

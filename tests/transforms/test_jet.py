@@ -112,7 +112,7 @@ def test_rules_of_users():
 
 
 @pytest.mark.parametrize(("primals", "series", "error", "message"), [
-    ((X,), ([X], [X]), ValueError, "a list of terms for each primal, got 1 primals and 2 lists"),
+    ((X,), ([X], [X]), ValueError, "a list of terms for each primal, got 1 primal and 2 lists"),
     ((X, X), ([X], [X, X]), ValueError, "jet terms have inconsistent lengths"),
     ((X,), ([X[:2]],), ValueError, r"term 1 for argument 0 has shape \(2,\), its primal \(3,\)"),
     ((X,), ([(X,)],), ValueError, "term 1 for argument 0 has the structure"),
