@@ -159,7 +159,7 @@ def test_the_cures_of_operations_name_a_mesh(wrong, cured):
     x, y = cut(None, "x"), cut("x", None)
     with pytest.raises(ShardingTypeError, match=r" NamedSharding\(mesh, P\(\.\.\.\)\)[.,]"):
         wrong(x, y)
-    with jax.set_mesh(MESH), pytest.raises(ShardingTypeError, match=r" P\(\.\.\.\)(\.\n|,)") as told:
+    with jax.set_mesh(MESH), pytest.raises(ShardingTypeError, match=r" P\(\.\.\.\)[.,]") as told:
         wrong(x, y)
     assert "NamedSharding(mesh, " not in str(told.value)
     expected = wrong(np.asarray(x), np.asarray(y))
