@@ -297,11 +297,11 @@ def test_bad_input(call: Any, error: type[Exception], text: str) -> None:
 
 
 @pytest.mark.parametrize(("draw", "given", "said"), [
-    (random.bernoulli, (), "argument p. The order of the arguments is bernoulli(key, p, shape, mode)"),
-    (random.poisson, (), "argument lam. The order of the arguments is poisson(key, lam, shape, dtype)"),
-    (random.gamma, (), "argument a. The order of the arguments is gamma(key, a, shape, dtype)"),
-    (random.beta, (2.0,), "argument b. The order of the arguments is beta(key, a, b, shape, dtype)"),
-    (random.multinomial, (2.0,), "argument p. The order of the arguments is multinomial(key, n, p)"),
+    (random.bernoulli, (), " p. The order of the arguments is bernoulli(key, p, shape, mode)"),
+    (random.poisson, (), " lam. The order of the arguments is poisson(key, lam, shape, dtype)"),
+    (random.gamma, (), " a. The order of the arguments is gamma(key, a, shape, dtype)"),
+    (random.beta, (2.0,), " b. The order of the arguments is beta(key, a, b, shape, dtype)"),
+    (random.multinomial, (2.0,), " p. The order of the arguments is multinomial(key, n, p)"),
     (random.weibull_min, (2.0,), "weibull_min(key, scale, concentration, shape, dtype)"),
     (random.generalized_normal, (), "generalized_normal(key, p, shape, dtype)"),
     (random.orthogonal, (), "orthogonal(key, n, shape, dtype, m)"),
