@@ -252,7 +252,7 @@ def test_a_reference_and_a_guarded_transfer_have_what_serves() -> None:
     assert "read its value by ref[...]." in mistake(lambda: ref + 1)
     assert (ref[...] + 1).shape == (3,)
     with jax.transfer_guard("disallow"):
-        assert "explicit transfers go on: jax.device_put(x)" in mistake(lambda: jnp.sin(3.0))
+        assert "explicit transfers go on, jax.device_put(x) to" in mistake(lambda: jnp.sin(3.0))
         jnp.sin(jax.device_put(3.0))
 
 
