@@ -90,13 +90,16 @@ class TracerBoolConversionError(ConcretizationTypeError):
     def __init__(self, tracer: Any) -> None:
         switch = _type(tracer).startswith(("bool", "int", "uint"))
         static = as_static(tracer, "True or False" if switch else "a number")
+        known = "".join([_CURES[by] for by in ("eval_shape", "make_jaxpr")
+                         if switch and _is_argument_of_jit(tracer, ".+", by)])
         switch = switch and _is_argument_of_jit(tracer, r"\w+")
         JAXTypeError.__init__(self, _about(
             self, tracer,
             f"Attempted boolean conversion of traced array with shape {_type(tracer)}.",
             "To choose between values use jnp.where, to loop use lax.while_loop, "
             "and to combine conditions use & | ~ or jnp.logical_and and its like."
-            + f" {static}" * (not switch and _is_argument_of_jit(tracer, ".+")), static * switch))
+            + f" {static}" * (not switch and _is_argument_of_jit(tracer, ".+")),
+            static * switch or known))
 
 
 class TracerArrayConversionError(JAXTypeError):
@@ -316,12 +319,12 @@ _CURES = {
 }
 
 
-def _is_argument_of_jit(tracer: Any, name: str) -> bool:
-    """Whether a value is an argument of a jitted function, or a part of one if names match those,
-    not one that is made of some."""
+def _is_argument_of_jit(tracer: Any, name: str, by: str = "jit") -> bool:
+    """Whether a value is an argument of a jitted function, or of one that is traced `by` another,
+    or a part of one if names match those, not one that is made of some."""
     origin = _origin(tracer)
     makers = ["".join(found) for found in _MAKER.findall(origin)]
-    return (makers[-1:] == ["jit"] and "came from the operation" not in origin
+    return (makers[-1:] == [by] and "came from the operation" not in origin
             and re.search(fr"depends on the value of the argument {name}\.$", origin) is not None)
 
 

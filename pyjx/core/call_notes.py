@@ -154,6 +154,9 @@ def _meant(call: Call, parameter: str) -> str:
     before = list(call.given)[:list(call.given).index(parameter)]
     if call.parameters and call.parameters[parameter].kind is Parameter.KEYWORD_ONLY:
         return ""
+    names = [*call.parameters] or [*call.code.co_varnames]
+    if parameter in names[len(before) + 1:]:  # it was given by its name
+        return ""
     if any([_OF_FUNCTIONS.search(str(call.annotations.get(p))) for p in before]):
         trees = [p for p in before if str(call.annotations.get(p)) == "Any"]
         return f"{trees[-1]} is one tree: (a, b) for several arrays." if trees else ""

@@ -99,7 +99,9 @@ def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
     if call_code.is_chained(frame, at):
         return _Cure(_CHAINED)
     if operation == "UNARY_NOT":
-        return _Cure(_PYTHONS.format("not", "~x of Booleans, or jnp.logical_not(x)"))
+        static = said.cure.partition(" If the value is the same ")[1:]  # which flags may be
+        return _Cure(_PYTHONS.format("not", "~x of Booleans, or jnp.logical_not(x)")
+                     + "".join(static))
     if operation == "CONTAINS_OP":
         return _Cure(_PYTHONS.format("in", "jnp.any(x == y) or jnp.isin"))
     outside = list(call_code.around(tb))

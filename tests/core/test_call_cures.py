@@ -261,6 +261,10 @@ def test_no_cure_is_that_of_another_value():
     (lambda: jax.scipy.linalg.lu_solve((jnp.eye(3), jnp.eye(3)), V), "lu_factor(a) returns, got "
      "factors of shape (3, 3) and pivots of shape (3, 3), which should be (3,)."),
     (lambda: jax.random.beta(jax.random.key(0), 2.0, "3"), "position 2. That is the argument b."),
+    (lambda: jax.jit(lambda *args: not args[0])(True), "logical_not(x). If the value is the same "),
+    (lambda: jax.jit(lambda x: not (x > 0))(1.0), "logical_not(x).\nMore: "),
+    (lambda: jax.eval_shape(lambda x, flag: x if flag else -x, 1.0, True), "\nBind an argument "),
+    (lambda: jax.make_jaxpr(lambda x, flag: x if flag else -x)(1.0, True), "\nLet an argument "),
     (lambda: jax.hess, "has no attribute 'hess'. Did you mean 'hessian'?"),
     (lambda: jax.jvps, "has no attribute 'jvps'. Did you mean 'jvp'?"),
     (lambda: lax.dynamic_slice_update, "Did you mean 'dynamic_update_slice'?"),
@@ -303,6 +307,12 @@ def test_what_was_meant_by_a_wrong_call(call, cure):
 
 def plain(x):
     return x
+
+
+def test_an_array_given_by_name_was_not_meant_for_another_argument():
+    text = told(lambda: lax.scan(lambda c, _: (c, None), V, length=V))
+    assert "length must be an integer" in text and "is one tree" not in text
+    assert "xs is one tree" in told(lambda: lax.scan(lambda c, _: (c, None), V, V, V))
 
 
 def test_cures_of_others_are_not_told():
