@@ -11,7 +11,7 @@ from tests.numpy.agreement import agrees, bools, complexes, floats, ints
 
 x, i, b, c = floats(3, 4), ints(3, 4), bools(3, 4), complexes(3, 4)
 mask = bools(3, 4)
-nan = np.where(bools(3, 4), np.nan, x).astype(np.float32)
+nan = np.where(np.eye(3, 4), np.nan, x).astype(np.float32)
 nan[0] = [1, np.nan, 2, 3]
 nan[:, 0] = [1, 2, np.nan]
 
