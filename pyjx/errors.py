@@ -89,17 +89,18 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
     def __init__(self, tracer: Any) -> None:
         switch = _type(tracer).startswith(("bool", "int", "uint"))
-        static = as_static(tracer, "True or False" if switch else "a number")
-        known = "".join([_CURES[by] for by in ("eval_shape", "make_jaxpr")
-                         if switch and _is_argument_of_jit(tracer, ".+", by)])
-        switch = switch and _is_argument_of_jit(tracer, r"\w+")
+        static = as_static(tracer, "True or False" if switch else "a number") if (
+            _is_argument(tracer, ".+")) else ""
+        alone = switch and _is_argument(tracer, r"\w+")  # nothing else is meant
+        known = static if alone else "".join([
+            _CURES[by] for by in ("eval_shape", "make_jaxpr")
+            if switch and _is_argument(tracer, ".+", by)])
         JAXTypeError.__init__(self, _about(
             self, tracer,
             f"Attempted boolean conversion of traced array with shape {_type(tracer)}.",
             "To choose between values use jnp.where, to loop use lax.while_loop, "
             "and to combine conditions use & | ~ or jnp.logical_and and its like."
-            + f" {static}" * (not switch and _is_argument_of_jit(tracer, ".+")),
-            static * switch or known))
+            + ("" if alone else f" {static}".rstrip()), known))
 
 
 class TracerArrayConversionError(JAXTypeError):
@@ -319,7 +320,7 @@ _CURES = {
 }
 
 
-def _is_argument_of_jit(tracer: Any, name: str, by: str = "jit") -> bool:
+def _is_argument(tracer: Any, name: str, by: str = "jit") -> bool:
     """Whether a value is an argument of a jitted function, or of one that is traced `by` another,
     or a part of one if names match those, not one that is made of some."""
     origin = _origin(tracer)

@@ -40,8 +40,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any,
 def _check_number(jaxpr: Jaxpr, args: Sequence[Any]) -> None:
     if len(args) != len(jaxpr.invars):
         raise TypeError(f"eval_jaxpr: expected {counted(len(jaxpr.invars), 'argument')}, got "
-                        f"{len(args)}. "
-                        "Before them come the values of its constants: "
+                        f"{len(args)}. Before them come the values of its constants: "
                         "eval_jaxpr(closed.jaxpr, closed.consts, *args).")
 
 
