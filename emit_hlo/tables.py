@@ -85,7 +85,7 @@ PASSES = {
 }
 
 TRANSFORMS = {
-    "grad": "the gradient; =0,2 names the arguments (default: 0)",
+    "grad": "the gradient; =0,2 names the arguments (default: 0), =aux of (value, aux)",
     "value-and-grad": "the value and the gradient",
     "jvp": "values and tangents; tangents come after the arguments",
     "vjp": "the pullback; cotangents come after the arguments",

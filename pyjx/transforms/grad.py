@@ -261,7 +261,7 @@ def _scalar_aval(fun: Callable[..., Any], outs: Sequence[Any], out_tree: TreeDef
     if out_tree.num_nodes != 1 or len(outs) != 1:
         out = shortened_text(in_short(out_tree.unflatten(outs)), 300)
         raise TypeError(f"Gradient only defined for scalar-output functions. Output was {out}."
-                        f"{_of(fun, _cure(out_tree))}{_rule_that_gave(out_tree, program)}")
+                        f"{_of(fun, _cure(out_tree, outs))}{_rule_that_gave(out_tree, program)}")
     aval = get_aval(outs[0])
     if aval.shape:
         cure = "reduce the output to a scalar with output.sum()"
@@ -309,14 +309,19 @@ def _rules_of_user(program: LinearProgram) -> list[Any]:
     return found
 
 
-def _cure(out_tree: TreeDef) -> str:
+def _cure(out_tree: TreeDef, outs: Sequence[Any]) -> str:
     if cure := _own_cure(out_tree):
         return cure
     if out_tree.node_data() is not None and out_tree.node_data()[0] is type(None):
         return " The function must return its value."
-    if out_tree.node_data()[0] in (tuple, list) and len(out_tree.children()) == 2:
+    children = out_tree.children()
+    if out_tree.num_leaves == 1:
+        return " Let the function return the array itself, or use jax.jacobian."
+    if out_tree.node_data()[0] in (tuple, list) and len(children) == 2 and (
+            children[0].num_nodes == children[0].num_leaves == 1):
+        summed = "make that a scalar, as by .sum(), and " if np.shape(outs[0]) else ""
         return (" If the second element is auxiliary data and the first one the value to "
-                "differentiate, use has_aux=True.")
+                f"differentiate, {summed}use has_aux=True.")
     return " To differentiate several values, use jax.jacobian."
 
 

@@ -167,3 +167,27 @@ def test_values_that_a_program_asks_for_may_be_static(spec: str, run) -> None:
     assert run("-c", size, "f32[]", spec)[2].endswith(cure)
     for static in (["n==3"], ["--static", "n=3"]):
         assert run("-c", size, "f32[]", *static)[0] == 0
+
+
+def test_auxiliary_outputs_are_said_on_the_command_line(run) -> None:
+    loss = "lambda w, x: (jnp.sum(w * x), {'x': x})"
+    for given, cured in (("--grad", "--grad=aux"),
+                         ("--value-and-grad=1", "--value-and-grad=1,aux")):
+        status, _, err = run("-c", loss, "f32[3]", "f32[3]", given)
+        assert status == 3 and err.endswith(f"Here has_aux=True is written {cured}.\n")
+    for cured in ("--grad=aux", "--value-and-grad=0,1,aux", "--jacfwd=aux", "--hessian=1,aux"):
+        status, out, err = run("-c", loss, "f32[3]", "f32[3]", cured, "--emit", "jaxpr")
+        assert status == 0 and "f32[3]" in out, err
+    assert run("-c", loss, "f32[3]", "f32[3]", "--grad=aux", "--run", "--quiet")[0] == 0
+
+
+@pytest.mark.parametrize("static", ["static_argnums=1", "static_argnames='n'"])
+def test_a_type_is_no_static_argument_of_jit(static: str, run) -> None:
+    function = f"jax.jit(lambda x, n: x * n, {static})"
+    for spec, shown in (("f32[2]", "f32[2]"), ("n=f32[2]", "f32[2]"), ("(3, i32[])", "(3, i32[])")):
+        status, _, err = run("-c", function, "f32[2]", spec)
+        assert status == 2 and err == (
+            "emit-hlo: -c: n is a static argument: expected its value, such as n==3 or "
+            f"--static n=3, but got a type, {shown}.\n")
+    for value in (["3"], ["n==3"], ["--static", "n=3"]):
+        assert run("-c", function, "f32[2]", *value)[0] == 0

@@ -39,10 +39,10 @@ from pyjx.cli.emit.transformed import (
     Call,
     call_for,
     check_shardings,
+    cure_here,
     jit_options,
     mesh_of,
     shown,
-    static_cure,
 )
 from pyjx.core import frames
 from pyjx.inspect.platforms import Platform, UnavailableError, have_cpus, platform
@@ -264,7 +264,8 @@ def _traced(options: Options, call: Call, name: str, where: Platform, mesh: Any)
             given = ", ".join([*map(shown, call.args),
                                *[f"{k}={shown(v)}" for k, v in call.kwargs.items()]])
             raise CommandError(f"{described(error, f'tracing {name}')}\n"
-                               f"  for ({given}){static_cure(error, call)}", IMPORT) from error
+                               f"  for ({given}){cure_here(error, call, options.transforms)}",
+                               IMPORT) from error
     if options.memory_budget:
         program.check_static("what is fitted into a --memory-budget")
     return program

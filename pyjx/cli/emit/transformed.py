@@ -47,6 +47,7 @@ def call_for(function: Any, name: str, specs: Sequence[str], static: Sequence[tu
     fixed = {key: Static(python_value(text, f"--static {key}={text}")) for key, text in static}
     args, kwargs = _arguments(function, name, specs, fixed)
     _check_signature(function, name, args, kwargs, transforms, specs)
+    _check_static(function, name, args, kwargs)
     call = _without_static(Call(function, tuple(args), kwargs))
     for i, (transform, value) in enumerate(transforms):
         call = _transformed(call, transform, value, transforms[i + 1:])
@@ -211,6 +212,18 @@ def _check_signature(function: Any, name: str, args: Sequence[Any], kwargs: dict
         raise CommandError(f"{name}{signature} does not take ({given}): {error}{near}") from None
 
 
+def _check_static(function: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """What is static in a jitted function has a value: no type stands for it."""
+    spec = getattr(function, "_jit_spec", None)
+    static = spec.without_static(tuple(args), kwargs)[2] if spec else ()
+    for key, value, _ in [known for kind in static for known in kind]:
+        if any([isinstance(x, jax.ShapeDtypeStruct) for x in tree_leaves(value)]):
+            p = key if key in kwargs else _parameters(function)[key].name
+            raise CommandError(
+                f"{name}: {p} is a static argument: expected its value, such as {p}==3 or "
+                f"--static {p}=3, but got a type, {shown(value)}.")
+
+
 def shown(value: Any) -> str:
     """An argument as it is written on the command line."""
     if isinstance(value, Static):
@@ -279,22 +292,24 @@ def _transformed(call: Call, name: str, value: str, later: Sequence[tuple[str, s
         return call._replace(function=jax.jit(f))
     if name == "remat":
         return call._replace(function=jax.checkpoint(f))
-    argnums = _argnums(name, value, args)
+    argnums, has_aux = _argnums(name, value, args)
     make = {"grad": jax.grad, "value-and-grad": jax.value_and_grad, "jacfwd": jax.jacfwd,
             "jacrev": jax.jacrev, "hessian": jax.hessian}[name]
-    return call._replace(function=make(f, argnums=argnums))
+    return call._replace(function=make(f, argnums=argnums, has_aux=has_aux))
 
 
-def _argnums(name: str, value: str, args: Sequence[Any]) -> Any:
-    if not value:
-        return 0
-    if not re.fullmatch(r"\d+(,\d+)*", value):
-        raise CommandError(f"--{name}={value}: expected numbers of arguments, such as 0 or 0,2.")
-    numbers = tuple(map(int, value.split(",")))
+def _argnums(name: str, value: str, args: Sequence[Any]) -> tuple[int | tuple[int, ...], bool]:
+    """Which arguments a derivative is by, and whether the second output is only passed on."""
+    if not re.fullmatch(r"(\d+,)*(\d+|aux)", value or "0"):
+        raise CommandError(f"--{name}={value}: expected numbers of arguments, such as 0 or 0,2, "
+                           "and aux behind them if the second output is auxiliary.")
+    words = (value or "0").split(",")
+    numbers = tuple([int(w) for w in words if w != "aux"]) or (0,)
     if max(numbers) >= len(args):
-        raise CommandError(f"--{name}={value}: there is no argument {max(numbers)}; the function "
+        option = f"--{name}={value}".removesuffix("=")
+        raise CommandError(f"{option}: there is no argument {max(numbers)}; the function "
                            f"is given {len(args)} by position, which count from 0.")
-    return numbers if len(numbers) > 1 else numbers[0]
+    return (numbers if len(numbers) > 1 else numbers[0]), words[-1] == "aux"
 
 
 def _axes(value: str, call: Call) -> int | tuple[int | None, ...] | None:
@@ -459,8 +474,12 @@ def _shardings(option: str, text: str, mesh: Mesh | None) -> list[Any]:
     return specs
 
 
-def static_cure(error: BaseException, call: Call) -> str:
-    """How the command line says that a number is static whose value the program has asked for."""
+def cure_here(error: BaseException, call: Call, transforms: Sequence[tuple[str, str]]) -> str:
+    """How the command line writes the cure that an error names as Python does."""
+    derivatives = [f"--{name}={f'{value},' * bool(value)}aux" for name, value in transforms
+                   if name in WITH_VALUE and name != "vmap"]
+    if derivatives and "use has_aux=True" in str(error):
+        return f"\n  Here has_aux=True is written {derivatives[0]}."
     found = re.search(r"depends on the value of the argument (\w+)\.", str(error))
     given = dict(zip([p.name for p in _parameters(call.function)], call.args, strict=False))
     value = {**given, **call.kwargs}.get(found[1]) if found else None
