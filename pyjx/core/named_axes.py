@@ -181,7 +181,8 @@ def find_frame(name: Any) -> AxisFrame:
             return frame
     names = [axis.name for axis in named_axes() if axis.name not in (None, NO_NAME)]
     cure = "name one of them, or bind it by `vmap`, `pmap` or `shard_map`" if names else \
-        f"`vmap(..., axis_name={name!r})`, or `shard_map` over a mesh with such an axis, makes one"
+        (f"`vmap` or `pmap(..., axis_name={name!r})`, or `shard_map` over a mesh with such an "
+         "axis, makes one")
     raise NameError(f"Found an unbound axis name: {name}. The named axes here are {names}; {cure}.")
 
 

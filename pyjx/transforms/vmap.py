@@ -492,7 +492,8 @@ def _raise_batched(out_tree: TreeDef, i: int, dim: int, axis_name: AxisName) -> 
     named = "" if axis_name is None else (
         f"vmap has mapped output (axis_name={axis_name}) but out_axes is None: ")
     raise ValueError(f"{named}at vmap out_axes{leaf_paths(out_tree)[i]}, got axis spec None but "
-                     f"output was batched on axis {dim}")
+                     f"output was batched on axis {dim}. It depends on what is mapped: 0 in "
+                     "out_axes stacks it; None is for what is the same for all examples.")
 
 
 def _raise_sizes(name: str, fun: Callable[..., Any], leaves: Sequence[Any],

@@ -198,7 +198,8 @@ ADD = lambda x, y: x + y  # noqa: E731
     (lambda: jax.vmap(lambda x: x)("abc"), TypeError,
      "Argument 'abc' of type <class 'str'> is not a valid JAX type"),
     (lambda: jax.vmap(lambda x: x, out_axes=None)(B), ValueError,
-     "at vmap out_axes, got axis spec None but output was batched on axis 0"),
+     "at vmap out_axes, got axis spec None but output was batched on axis 0. It depends on what is "
+     "mapped: 0 in out_axes stacks it; None is for what is the same for all examples."),
     (lambda: jax.vmap(lambda x: (x, {"a": x}), out_axes=(0, None))(B), ValueError,
      "at vmap out_axes[1]['a'], got axis spec None but output was batched on axis 0"),
     (lambda: jax.vmap(lambda x: x, out_axes=1)(B), ValueError,
