@@ -514,8 +514,9 @@ WHOLE = {
                 "squeeze: cannot select an axis to squeeze out which has size not equal to one, "
                 "got shape=(3, 4) and dimensions=(0,)"),
     "psum": (lambda: jax.lax.psum(1.0, "i"), NameError,
-             "psum: Found an unbound axis name: i. The named axes here are []; `vmap` or `pmap(..., "
-             "axis_name='i')`, or `shard_map` over a mesh with such an axis, makes one."),
+             "psum: Found an unbound axis name: i. The named axes here are []; `vmap` or "
+             "`pmap(..., axis_name='i')`, or `shard_map` over a mesh with such an axis, makes "
+             "one."),
     "key": (lambda: random.normal(3), TypeError,
             "JAX encountered invalid PRNG key data: expected key_data to have ndim, shape, and "
             "dtype attributes. Got 3. If that is a seed, make a key of it: jax.random.key(3)."),
