@@ -21,18 +21,11 @@ from pyjx.experimental import checkify, io_callback, pallas, sparse
 from pyjx.experimental.ode import odeint
 from pyjx.scipy.optimize import minimize
 from pyjx.scipy.sparse import linalg
+from tests.mistakes import mistake
 
 pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
 
 V = jnp.arange(3.0)
-
-
-def told(call):
-    """The message with its notes, as a program that ends with the error shows it."""
-    with pytest.raises(Exception) as caught:
-        call()
-    advice.complete(caught.value)
-    return "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
 
 
 # -- functions and values --------------------------------------------------------------------------
@@ -91,7 +84,7 @@ def told(call):
      "as by jnp.sum. The function is <lambda> at "),
 ])
 def test_what_is_no_function_is_told_the_order_or_what_serves(call, cure):
-    assert cure in told(call)
+    assert cure in mistake(call)
 
 
 # -- what functions are given ----------------------------------------------------------------------
@@ -113,9 +106,9 @@ def with_rules(fwd, bwd, of=lambda act, x: act(x), **options):
 def test_rules_that_take_tuples_for_arrays(transform):
     f = jax.custom_jvp(lambda x: x * 2)
     f.defjvp(lambda x, t: (x * 2, t * 2))
-    said = told(lambda: jax.grad(transform(f))(1.0))
+    said = mistake(lambda: jax.grad(transform(f))(1.0))
     assert "as in (x,), (t,) = primals, tangents." in said
-    assert "has_aux=True" in told(lambda: jax.grad(lambda x: (jax.nn.relu(x), x))(1.0))
+    assert "has_aux=True" in mistake(lambda: jax.grad(lambda x: (jax.nn.relu(x), x))(1.0))
 
 
 class Pair:
@@ -146,11 +139,11 @@ def unflatten_all(x, n):
     lambda f, x: jax.grad(f)(x), lambda f, x: jax.tree.unflatten(jax.tree.structure(x), [f]),
 ])
 def test_exchanged_arguments_of_what_unflattens(call):
-    assert "with (aux, children), here with xs=3, aux=(" in told(lambda: call(abs, Pair(V, 3)))
-    assert "exchanged: let it be lambda aux, xs: ..." in told(lambda: call(abs, Pair(V, 3)))
-    assert "exchanged: let it be tree_unflatten(cls, other, children)." in told(
+    assert "with (aux, children), here with xs=3, aux=(" in mistake(lambda: call(abs, Pair(V, 3)))
+    assert "exchanged: let it be lambda aux, xs: ..." in mistake(lambda: call(abs, Pair(V, 3)))
+    assert "exchanged: let it be tree_unflatten(cls, other, children)." in mistake(
         lambda: call(abs, Third(V, 3)))
-    assert "(aux, children)" not in told(lambda: jax.jit(unflatten_all)(V, 3))
+    assert "(aux, children)" not in mistake(lambda: jax.jit(unflatten_all)(V, 3))
 
 
 def by_path(path, x):
@@ -191,13 +184,13 @@ def member(p, i):
      "eval_shape(fun, *args)."),
 ])
 def test_what_a_function_was_given_is_told(call, note):
-    assert note in told(call)
+    assert note in mistake(call)
 
 
 @pytest.mark.parametrize("rule", [
     "{}(jnp.sin(x), jnp.cos(x) * t)", "{}(x * x, 2 * x * t)", "{}(x + 1.0, t)"])
 def test_a_rule_begins_as_its_note_says(rule):
-    text = told(with_rule(eval("lambda x, t: " + rule.format(""), {"jnp": jnp})))
+    text = mistake(with_rule(eval("lambda x, t: " + rule.format(""), {"jnp": jnp})))
     assert "Make an array of it" not in text
     lines = "def rule(x, t):\n    {}\n    return {}"
     known = {"jnp": jnp}
@@ -206,9 +199,9 @@ def test_a_rule_begins_as_its_note_says(rule):
 
 
 def test_no_cure_is_that_of_another_value():
-    assert "astype(int)" not in told(lambda: lax.fori_loop(0, 2, indexed, V))
-    assert "exchanged" not in told(lambda: lax.fori_loop(0, 2, lambda i, x: x["a"], V))
-    assert "exchanged" not in told(lambda: lax.scan(lambda h, c: (h["a"], c), V, V))
+    assert "astype(int)" not in mistake(lambda: lax.fori_loop(0, 2, indexed, V))
+    assert "exchanged" not in mistake(lambda: lax.fori_loop(0, 2, lambda i, x: x["a"], V))
+    assert "exchanged" not in mistake(lambda: lax.scan(lambda h, c: (h["a"], c), V, V))
 
 
 @pytest.mark.parametrize(("call", "cure"), [
@@ -302,7 +295,7 @@ def test_what_was_meant_by_a_wrong_call(call, cure):
     if cure is None:
         call()
     else:
-        assert cure in told(call)
+        assert cure in mistake(call)
 
 
 def plain(x):
@@ -310,9 +303,9 @@ def plain(x):
 
 
 def test_an_array_given_by_name_was_not_meant_for_another_argument():
-    text = told(lambda: lax.scan(lambda c, _: (c, None), V, length=V))
+    text = mistake(lambda: lax.scan(lambda c, _: (c, None), V, length=V))
     assert "length must be an integer" in text and "is one tree" not in text
-    assert "xs is one tree" in told(lambda: lax.scan(lambda c, _: (c, None), V, V, V))
+    assert "xs is one tree" in mistake(lambda: lax.scan(lambda c, _: (c, None), V, V, V))
 
 
 def test_cures_of_others_are_not_told():
@@ -323,12 +316,12 @@ def test_cures_of_others_are_not_told():
                         "The key comes first"),
                        (lambda: jax.random.split(jax.random.fold_in(key, 1), 2, 3, 4),
                         "The key comes first")):
-        assert cure not in told(call)
+        assert cure not in mistake(call)
 
     def raises():
         raise ValueError("the account was deleted or donated")
 
-    assert told(raises) == "the account was deleted or donated"
+    assert mistake(raises) == "the account was deleted or donated"
 
 
 @pytest.mark.parametrize(("program", "end"), [
@@ -344,9 +337,9 @@ def test_rules_that_give_another_structure_say_for_which_argument():
     f = jax.custom_vjp(lambda n, p: p["w"] * p["b"])
     f.defvjp(lambda n, p: (p["w"], None), lambda r, g: (None, {"w": g}))
     assert ("What it gave for argument 1 is PyTreeDef({'w': *}) and not PyTreeDef({'b': *, 'w': *})"
-            in told(lambda: jax.grad(f, argnums=1)(1.0, {"w": 1.0, "b": 2.0})))
+            in mistake(lambda: jax.grad(f, argnums=1)(1.0, {"w": 1.0, "b": 2.0})))
     f = jax.custom_gradient(lambda x: (x, lambda g: (g, g)))
-    text = told(lambda: jax.grad(f)(1.0))
+    text = mistake(lambda: jax.grad(f)(1.0))
     assert "The rule vjp, of" in text and "argument 0 is PyTreeDef((*, *)) and not PyTree" in text
 
 
@@ -366,7 +359,7 @@ class Equal:
 
 
 def test_a_class_that_compares_without_a_hash_has_a_cure():
-    assert "class Equal has __eq__ and no __hash__. Give it both, or let it be a " in told(
+    assert "class Equal has __eq__ and no __hash__. Give it both, or let it be a " in mistake(
         lambda: Equal(2.0).scaled(1.0))
     kept = type("Kept", (Equal,), {"__hash__": lambda self: hash(self.w), "__eq__": Equal.__eq__})
     assert float(kept(2.0).scaled(3.0)) == 6.0
@@ -377,17 +370,17 @@ def test_a_class_that_compares_without_a_hash_has_a_cure():
 
 def test_a_static_dictionary_goes_through_a_tuple():
     f = jax.jit(lambda x, d: x * dict(d)["a"], static_argnums=1)
-    said = told(lambda: f(1.0, {"a": 2}))
+    said = mistake(lambda: f(1.0, {"a": 2}))
     code, again = re.search(r"(tuple\(.*?\)\)) of .* (dict\(\.\.\.\)) makes a d", said).groups()
     assert again and float(f(1.0, eval(code, {"d": {"a": 2}}))) == 2.0
 
 
 def test_compiled_programs_speak_of_x64_where_that_differs():
     compiled = jax.jit(lambda x: x + 1).lower(V).compile()
-    assert "Call the jitted function, which compiles anew" in told(lambda: compiled(jnp.ones(4)))
-    assert "enable_x64" not in told(lambda: compiled(jnp.ones(3, int)))
+    assert "Call the jitted function, which compiles anew" in mistake(lambda: compiled(jnp.ones(4)))
+    assert "enable_x64" not in mistake(lambda: compiled(jnp.ones(3, int)))
     with jax.enable_x64(True):
-        assert "different enable_x64 mode" in told(lambda: compiled(jnp.ones(3, "float64")))
+        assert "different enable_x64 mode" in mistake(lambda: compiled(jnp.ones(3, "float64")))
 
 
 # -- classes that are pytrees ----------------------------------------------------------------------
@@ -401,7 +394,7 @@ def test_compiled_programs_speak_of_x64_where_that_differs():
 def test_what_flattens_a_class_returns_a_pair(flatten, call):
     kind = type("Node", (Equal,), {"__hash__": object.__hash__})
     jax.tree_util.register_pytree_node(kind, flatten, lambda _, w: kind(*w))
-    assert "return ((x, ...), aux): the children in a tuple, also a single" in told(
+    assert "return ((x, ...), aux): the children in a tuple, also a single" in mistake(
         lambda: call(kind(1.0)))
 
 
@@ -465,7 +458,7 @@ def absolute(p, t):
     (lambda: jax.jit("{:.2f}".format)(1.0), "jax.debug.print('{x:.2f}', x=x)."),
 ])
 def test_what_else_serves_is_told(call, cure):
-    assert cure in told(call)
+    assert cure in mistake(call)
 
 
 def test_kernels_take_what_their_messages_say():
@@ -478,7 +471,7 @@ def test_kernels_take_what_their_messages_say():
 
 
 def test_classes_of_the_library_are_not_to_be_registered():
-    text = told(lambda: jax.jit(lambda x: x.at[0])(V))
+    text = mistake(lambda: jax.jit(lambda x: x.at[0])(V))
     assert "IndexUpdateRef" in text and "register_dataclass" not in text
 
 
@@ -496,7 +489,7 @@ def test_classes_of_the_library_are_not_to_be_registered():
     (lambda: jax.tree.map(jnp.add, {"a": 1}, None), "<class 'NoneType'>.", "is_leaf"),
 ])
 def test_cures_are_for_what_was_given(call, there, absent):
-    text = told(call)
+    text = mistake(call)
     assert there in text and absent not in text
 
 
@@ -521,11 +514,11 @@ def test_no_property_of_the_users_runs_again_for_a_message():
         plain = staticmethod(jax.jit(lambda x, n: x, static_argnames="n"))
 
     held = Held()
-    assert "give a tuple" in told(lambda: held.step(1.0, n=[1]))
+    assert "give a tuple" in mistake(lambda: held.step(1.0, n=[1]))
     assert ran == [1]
-    assert "given to held.plain as n, whose static" in told(lambda: held.plain(1.0, n=[1]))
-    assert "not callable" in told(lambda: held.size()) and ran == [1, 2]
-    assert "not callable" in told(lambda: held.asked()) and ran == [1, 2, 3]
+    assert "given to held.plain as n, whose static" in mistake(lambda: held.plain(1.0, n=[1]))
+    assert "not callable" in mistake(lambda: held.size()) and ran == [1, 2]
+    assert "not callable" in mistake(lambda: held.asked()) and ran == [1, 2, 3]
 
 
 class Model:
@@ -565,7 +558,7 @@ def test_one_thing_is_meant():
         advice.complete(caught.value)
         shown = traceback.format_exception_only(caught.value)
         assert "".join(shown).count("Did you mean") == 1
-    assert "Without brackets" not in told(lambda: jnp.shape(V)(0))
+    assert "Without brackets" not in mistake(lambda: jnp.shape(V)(0))
 
 
 # -- arrays in the place of flags and numbers ------------------------------------------------------
@@ -612,7 +605,7 @@ def carried(c, x):
 def test_arrays_are_no_flags_and_no_numbers(f, words):
     for call, shown in ((f, "Array([0., 1., 2.], dtype=float32)"),
                         (jax.jit(f), "JitTracer(float32[3])")):
-        said = told(lambda call=call: call(V))
+        said = mistake(lambda call=call: call(V))
         assert words.format(shown) in said
         assert "truth value" not in said and "static" not in said
 
@@ -620,14 +613,14 @@ def test_arrays_are_no_flags_and_no_numbers(f, words):
 def test_numbers_and_axes_that_are_no_arrays_are_told_of_as_ever():
     for f in (lambda n: lax.scan(carried, 0.0, V, n), lambda n: jax.nn.one_hot(4, n),
               lambda n: jnp.max(V, n)):
-        assert "static" in told(lambda f=f: jax.jit(f)(3))
-    assert "jnp.maximum" not in told(lambda: jnp.max(V, 3)) + told(lambda: jnp.max(V, 1.5))
-    assert "jnp.maximum" not in told(lambda: jnp.max(V, (0, 1)))
+        assert "static" in mistake(lambda f=f: jax.jit(f)(3))
+    assert "jnp.maximum" not in mistake(lambda: jnp.max(V, 3)) + mistake(lambda: jnp.max(V, 1.5))
+    assert "jnp.maximum" not in mistake(lambda: jnp.max(V, (0, 1)))
 
 
 @pytest.mark.parametrize("update", [[V[:2]], ["a"], [object()]])
 def test_a_list_is_exchanged_with_no_array(update):
-    said = told(lambda: lax.dynamic_update_index_in_dim(jnp.ones((3, 4)), update, 0, 0))
+    said = mistake(lambda: lax.dynamic_update_index_in_dim(jnp.ones((3, 4)), update, 0, 0))
     assert "That is the argument update" in said and "order of the arguments" not in said
 
 
@@ -635,20 +628,20 @@ def test_a_list_is_exchanged_with_no_array(update):
 def test_what_is_no_value_is_exchanged_with_none(operand):
     for call in (lambda: lax.dynamic_update_slice_in_dim(operand, V, 0, 0),
                  lambda: lax.dynamic_update_index_in_dim(operand, V, 0, 0)):
-        said = told(call)
+        said = mistake(call)
         assert "That is the argument operand" in said and "order of the arguments" not in said
 
 
 def test_options_that_xla_does_not_know():
     for call in (lambda: jax.jit(lambda x: x, compiler_options={"xla_k": True})(V),
                  lambda: jax.jit(lambda x: x).lower(V).compile({"xla_k": True})):
-        said = told(call)
+        said = mistake(call)
         assert "No such compile option: 'xla_k'. The compiler_options, of jit" in said
 
 
 def test_a_permutation_is_shown_as_it_was_given():
-    assert "permutation (-1, -1)" in told(lambda: jnp.transpose(jnp.ones((2, 3)), (-1, -1)))
-    assert "permutation (0,)" in told(lambda: jnp.transpose(jnp.ones((2, 3)), (0,)))
+    assert "permutation (-1, -1)" in mistake(lambda: jnp.transpose(jnp.ones((2, 3)), (-1, -1)))
+    assert "permutation (0,)" in mistake(lambda: jnp.transpose(jnp.ones((2, 3)), (0,)))
 
 
 PARAMETERS = {name: inspect.signature(function).parameters for name in dir(jnp)
@@ -660,7 +653,7 @@ PARAMETERS = {name: inspect.signature(function).parameters for name in dir(jnp)
 def test_an_array_to_write_to_is_refused_whatever_came_before(name, x):
     required = [p for p in PARAMETERS[name].values() if p.default is p.empty]
     for first in (x, V):  # as the order of the arguments is told after a number
-        said = told(lambda first=first: getattr(jnp, name)(first, *[x] * (len(required) - 1),
+        said = mistake(lambda first=first: getattr(jnp, name)(first, *[x] * (len(required) - 1),
                                                            out=V))
         assert "'out' argument" in said or "out != None: arrays are immutable" in said
         assert "order of the arguments" not in said
@@ -671,6 +664,6 @@ def test_a_matrix_is_no_pair_of_factors(n):
     solve = jax.scipy.linalg
     for f in (lambda a: solve.cho_solve(a, V[:n]), lambda a: solve.lu_solve(a, V[:n])):
         for call in (f, jax.jit(f)):
-            said = told(lambda call=call: call(jnp.eye(n)))
+            said = mistake(lambda call=call: call(jnp.eye(n)))
             assert f"returns, got an array of the shape ({n}, {n}). Give (" in said
             assert "Give (c, lower)." in said or "Give (lu, piv)." in said

@@ -19,24 +19,16 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, nn
-from pyjx.core import tracebacks
 from pyjx.experimental import checkify
 from pyjx.experimental import pallas as pl
 from pyjx.numpy.array_methods import FORWARDED
+from tests.mistakes import mistake
 
 pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
 
 ROOT = Path(__file__).parent.parent.parent
 V, INTEGERS = jnp.ones(3), jnp.arange(6)
 X = jnp.float32(0.25)
-
-
-def mistake(call: Callable[[], Any]) -> str:
-    """The message with its notes, as a program that ends with the error shows it."""
-    with pytest.raises(Exception) as caught:
-        call()
-    tracebacks._advise(caught.value)
-    return "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
 
 
 def check(call: Callable[..., Any], *words: str, without: str = "no such words") -> None:

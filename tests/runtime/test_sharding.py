@@ -1,10 +1,7 @@
 """Shardings: what they print, which part is where. Most need eight devices: the last test gives
 this file another run with them."""
 
-import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -24,13 +21,10 @@ from pyjx.runtime.sharding import (
     SingleDeviceSharding,
     single_device_sharding,
 )
+from tests.eight import elsewhere, needs_eight, run_with_eight
 
 pytestmark = pytest.mark.smoke
 
-HERE = os.path.abspath(__file__)
-EIGHT = "--xla_force_host_platform_device_count=8"
-needs_eight = pytest.mark.skipif(EIGHT not in os.environ.get("XLA_FLAGS", ""),
-                                 reason="runs in a process with eight devices")
 
 
 @pytest.fixture
@@ -202,14 +196,9 @@ def test_dlpack_takes_one_device(mesh):
         x.__dlpack__()
 
 
-@pytest.mark.skipif("EIGHT_DEVICES" in os.environ, reason="this is that run")
+@elsewhere
 def test_with_eight_devices():
-    env = {**os.environ, "XLA_FLAGS": f"{EIGHT} {os.environ['XLA_FLAGS']}",
-           "EIGHT_DEVICES": "1"}
-    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-W", "error", "-p",
-                          "no:cacheprovider", HERE], env=env, capture_output=True, text=True,
-                         timeout=300)
-    assert run.returncode == 0, run.stdout[-3000:]
+    run_with_eight(__file__)
 
 
 def test_equivalence_over_shapes_of_meshes():

@@ -13,21 +13,13 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import export, lax
-from pyjx.core import tracebacks
 from pyjx.example_libraries import stax
 from pyjx.experimental import checkify, io_callback
+from tests.mistakes import mistake
 
 pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
 
 V = jnp.arange(3.0)
-
-
-def mistake(call: Callable[[], Any]) -> str:
-    """The message with its notes, as a program that ends with the error shows it."""
-    with pytest.raises(Exception) as caught:
-        call()
-    tracebacks._advise(caught.value)
-    return "\n".join([str(caught.value), *getattr(caught.value, "__notes__", [])])
 
 
 # -- arguments that are no arrays ------------------------------------------------------------------

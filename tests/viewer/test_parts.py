@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +12,7 @@ import pyjx.numpy as jnp
 from pyjx import configuration, lax
 from pyjx.experimental import pallas as pl
 from pyjx.viewer.document import program
-from tests.runtime.test_sharding import EIGHT, needs_eight
+from tests.eight import elsewhere, needs_eight, run_with_eight
 from tests.viewer.test_ranking import HLO, parts
 
 MATRIX = jax.ShapeDtypeStruct((64, 64), np.float32)
@@ -104,14 +101,9 @@ def test_what_crosses_for_other_shardings_is_of_the_function_too():
     assert ends(found, "crossing")["resharded"] == whole > 0
 
 
-@pytest.mark.skipif("EIGHT_DEVICES" in os.environ, reason="this is that run")
+@elsewhere
 def test_with_eight_devices():
-    env = {**os.environ, "XLA_FLAGS": f"{EIGHT} {os.environ['XLA_FLAGS']}",
-           "EIGHT_DEVICES": "1"}
-    run = subprocess.run([sys.executable, "-m", "pytest", "-q", "-k", "crosses", "-p",
-                          "no:cacheprovider", __file__], env=env, capture_output=True, text=True,
-                         timeout=300)
-    assert run.returncode == 0, run.stdout[-3000:]
+    run_with_eight(__file__, "-k", "crosses")
 
 
 def test_what_xla_makes_of_two_operations_is_in_the_scope_of_one():
