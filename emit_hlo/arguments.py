@@ -159,8 +159,8 @@ def parser() -> argparse.ArgumentParser:
 
 CHOICES = {
     "outline": ("on", "off", "auto"),
-    "names": ("ssa", "user"),
-    "locs": ("none", "line", "stack"),
+    "names": tables.NAMES,
+    "locs": tables.LOCS,
     "check": tables.CHECKS,
     "find": tables.FINDS,
     "color": ("auto", "always", "never"),

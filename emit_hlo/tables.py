@@ -98,5 +98,8 @@ TRANSFORMS = {
 }
 WITH_VALUE = ("grad", "value-and-grad", "vmap", "jacfwd", "jacrev", "hessian")
 
+# Whose names values of StableHLO have, and how many frames of its place each operation tells.
+NAMES = ("ssa", "user")
+LOCS = {"none": 0, "line": 1, "stack": 100}
 CHECKS = ("interpreter", "numpy-float64", "eager")
 FINDS = ("nan", "inf", "subnormal")

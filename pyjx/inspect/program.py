@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from emit_hlo.tables import LOCS, NAMES
 from lowering.program import has_symbols
 from pyjx import configuration, jaxlib_api
 from pyjx.core.evaluation import all_eqns
@@ -28,7 +29,7 @@ from pyjx.inspect.comparison import with_user_names
 from pyjx.inspect.platforms import Platform, UnavailableError, platform, stablehlo_versions
 from pyjx.lazy import deferred
 from pyjx.runtime import compile as compiler
-from pyjx.runtime.costs import Cost, Costs, cost_of, unsized
+from pyjx.runtime.costs import Costs, cost_of, unsized
 from pyjx.runtime.jit import jit, spec_of
 from pyjx.runtime.memory import Memory, memory_of
 from pyjx.runtime.meshes import set_mesh
@@ -192,8 +193,7 @@ class Program:
           names: `ssa` for numbers, `user` for the names of the user's variables.
           locs: `none`, or `line` or `stack` for places in the source.
         """
-        for option, given, known in (("names", names, ("ssa", "user")),
-                                     ("locs", locs, ("none", "line", "stack"))):
+        for option, given, known in (("names", names, NAMES), ("locs", locs, LOCS)):
             if given not in known:
                 raise ValueError(f"stablehlo: {option} must be one of {', '.join(known)}, got "
                                  f"{given!r}")
@@ -538,9 +538,8 @@ class TracedProgram(Program):
 
     def _stablehlo(self, names: str, locs: str) -> str:
         lowered = self.lowered
-        frames = {"none": 0, "line": 1, "stack": 100}[locs]
         program = lowered._program
-        text = program.located_text(frames) if frames else program.text
+        text = program.located_text(LOCS[locs]) if LOCS[locs] else program.text
         if names == "user":
             text = with_user_names(text, program, self.jaxpr.jaxpr.debug_info)
         return text
@@ -738,7 +737,7 @@ def data(program: Program) -> dict[str, Any]:
         found["operations"]["hlo-opt"] = dict(sorted(program.statistics("hlo-opt").items()))
         memory = program.memory
         if memory is not None:
-            found["memory"] = dict(zip(memory._fields, memory, strict=True))
+            found["memory"] = memory._asdict()
         if hasattr(program, "traced"):
             found["cost"] = _cost_data(program)
         else:
@@ -779,11 +778,7 @@ def _type(atom: Any) -> str:
 
 def _cost_data(program: Program) -> dict[str, Any]:
     cost = program.cost
-
-    def row(c: Cost) -> dict[str, Any]:
-        return dict(zip(c._fields, c, strict=True))
-
-    return {"total": row(cost.total), "by_operation": list(map(row, cost.by_operation)),
-            "by_line": list(map(row, cost.by_line)), "exact": cost.exact,
+    return {"total": cost.total._asdict(), "by_operation": [c._asdict() for c in cost.by_operation],
+            "by_line": [c._asdict() for c in cost.by_line], "exact": cost.exact,
             "unknown": list(cost.unknown), "devices": cost.devices, "xla": program.xla_cost,
-            "loops": [dict(zip(x._fields, x, strict=True)) for x in program.loops]}
+            "loops": [x._asdict() for x in program.loops]}
