@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, MutableSequence
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
@@ -176,8 +176,13 @@ def user_line(traceback: Traceback | None) -> str:
 
 def own_line(traceback: Traceback | None) -> str:
     """As `user_line`, of the innermost frame that is of no installed package, if there is one."""
-    own = [f for f in user_frames(traceback) if not INSTALLED.search(f.file_name)]
-    return f"{own[0].file_name}:{own[0].start_line}" if own else user_line(traceback)
+    own = own_frames(user_frames(traceback))
+    return f"{own[0].file_name}:{own[0].start_line}" if own else ""
+
+
+def own_frames(frames: Sequence[Any]) -> Sequence[Any]:
+    """Those of no installed package, or all if there are no such; each begins with its file."""
+    return [f for f in frames if not INSTALLED.search(f[0])] or frames
 
 
 def user_frame(traceback: Traceback | None) -> Frame | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from pyjx.core.frames import INSTALLED
+from pyjx.core.frames import own_frames
 
 OPERATION, HEAD, NOTE, CLOSING = range(4)  # kinds of rows; a head begins a function
 UNKNOWN = -1
@@ -114,14 +114,9 @@ class Places:
             place = self.frames[place][4]
         return tuple(found[:found.index(found[-1]) + 1]) if found else ()
 
-    def _own(self, place: int) -> Sequence[tuple[str, str, int, int]]:
-        """Those of no installed package, if there are."""
-        found = self.stack(place)
-        return [f for f in found if not INSTALLED.search(f[0])] or found
-
     def own_line(self, place: int) -> tuple[str, int] | None:
         """File and number of the line that is the user's own; None where it is not known."""
-        return next(((f[0], f[2]) for f in self._own(place)), None)
+        return next(((f[0], f[2]) for f in own_frames(self.stack(place))), None)
 
     def own_lines(self, listing: Listing) -> list[tuple[str, int] | None]:
         """For each row of a listing the user's line."""
@@ -130,7 +125,8 @@ class Places:
 
     def functions(self, place: int) -> list[str]:
         """The functions that a place lies in, outermost first."""
-        return [f[1] for f in reversed(self._own(place)) if f[1] not in ("", "<module>")]
+        names = [f[1] for f in reversed(own_frames(self.stack(place)))]
+        return [name for name in names if name not in ("", "<module>")]
 
 
 class Listing:
