@@ -28,8 +28,8 @@ _CHLO_UNARY = (
 )
 _BINARY = {
     "add": "add", "add_any": "add", "and": "and", "atan2": "atan2", "complex": "complex",
-    "div": "divide", "or": "or", "rem": "remainder", "shift_left": "shift_left",
-    "shift_right_arithmetic": "shift_right_arithmetic",
+    "div": "divide", "max": "maximum", "min": "minimum", "or": "or", "rem": "remainder",
+    "shift_left": "shift_left", "shift_right_arithmetic": "shift_right_arithmetic",
     "shift_right_logical": "shift_right_logical", "sub": "subtract", "xor": "xor",
 }
 _COMPARISONS = {"eq": "EQ", "ne": "NE", "ge": "GE", "gt": "GT", "le": "LE", "lt": "LT"}
@@ -73,7 +73,18 @@ def _chlo(op: str) -> rules.Emit:
 
 def _binary(op: str) -> rules.Emit:
     def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
-        return b.binary(f"stablehlo.{op}", x, y, out_aval(eqn))
+        return combined(b, f"stablehlo.{op}", x, y, out_aval(eqn))
+
+    return emit
+
+
+def _of_two_dtypes(op: str) -> rules.Emit:
+    """An operation whose operands may have dtypes of their own."""
+    def emit(b: Block, eqn: JaxprEqn, *operands: str) -> str:
+        out = out_aval(eqn)
+        x, y = [z if aval.dtype == out.dtype else b.convert(z, aval.update(shape=out.shape), out)
+                for z, aval in zip(operands, in_avals(eqn), strict=True)]
+        return b.binary(f"stablehlo.{op}", x, y, out)
 
     return emit
 
@@ -151,20 +162,13 @@ for _name in _CHLO_UNARY:
 rule("sinh")(_sinh)
 for _name, _op in _BINARY.items():
     rule(_name, widens=True)(_binary(_op))
+rule("mul", widens=True)(_of_two_dtypes("multiply"))
+rule("pow", widens=True)(_of_two_dtypes("power"))
 rule("nextafter", widens=True)(_chlo("next_after"))
 for _name, _op in _COMPARISONS.items():
     rule(_name, widens=True)(_compare(_op, False))
 for _name in ("eq", "le", "lt"):
     rule(f"{_name}_to", widens=True)(_compare(_COMPARISONS[_name], True))
-
-
-@rule("mul", "pow", widens=True)
-def _of_two_dtypes(b: Block, eqn: JaxprEqn, *operands: str) -> str:
-    """An operation whose operands may have dtypes of their own."""
-    out, op = out_aval(eqn), "multiply" if eqn.primitive.name == "mul" else "power"
-    x, y = [z if aval.dtype == out.dtype else b.convert(z, aval.update(shape=out.shape), out)
-            for z, aval in zip(operands, in_avals(eqn), strict=True)]
-    return b.binary(f"stablehlo.{op}", x, y, out)
 
 
 @rule("square")
@@ -173,12 +177,6 @@ def _square(b: Block, eqn: JaxprEqn, x: str) -> str:
     if is_complex(out):  # which takes care of intermediate overflow
         return b.line(f"chlo.square {x} : {tensor_type(out)} -> {tensor_type(out)}")
     return b.binary("stablehlo.multiply", x, x, out)
-
-
-@rule("max", "min", widens=True)
-def _extremum(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
-    op = "stablehlo.maximum" if eqn.primitive.name == "max" else "stablehlo.minimum"
-    return combined(b, op, x, y, out_aval(eqn))
 
 
 def combined(b: Block, op: str, x: str, y: str, aval: ShapedArray) -> str:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from lowering.elementwise import is_complex, part_aval, parts
 from lowering.locations import Scope
 from lowering.module import Module
-from lowering.types import tensor_type
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
@@ -33,16 +33,15 @@ def closed_program(text: str, args: Sequence[Any], results: Sequence[ShapedArray
     """A program without arguments: that of `text` on these arrays, its results of types that NumPy
     has."""
     module = Module("interpreted", "cpu")
-    parts = [p for a in results for p in ([_part(a)] * 2 if _is_complex(a) else [_plain(a)])]
-    main = module.add("main", [], parts, Scope(""))
+    shown = [p for a in results for p in ([part_aval(a)] * 2 if is_complex(a) else [_plain(a)])]
+    main = module.add("main", [], shown, Scope(""))
     main.visibility = "public"
     block = main.block
     avals = [ShapedArray(np.shape(x), np.asarray(x).dtype) for x in args]
     names = [block.dense(np.asarray(x)) for x in args]
     outs = block.call("program", names, avals, list(results))
     main.close([name for n, a in zip(outs, results, strict=True) for name in (
-        [_part_of(block, part, n, a) for part in ("real", "imag")] if _is_complex(a)
-        else [block.convert(n, a, _plain(a))])])
+        parts(block, n, a) if is_complex(a) else [block.convert(n, a, _plain(a))])])
     called = _PRODUCT.sub(_wide_product, text).replace(
         "func.func public @main(", "func.func private @program(", 1)
     head, _, rest = called.partition("\n")
@@ -72,20 +71,6 @@ def _wide_product(found: re.Match[str]) -> str:
     space = "" if operation.endswith("(") else " "
     return (f"{''.join(lines)}{indent}{name}{operation}{space}{', '.join(operands)}{options}"
             f"({', '.join(types)}) -> {out}")
-
-
-def _is_complex(aval: ShapedArray) -> bool:
-    return dtypes.issubdtype(aval.dtype, np.complexfloating)
-
-
-def _part(aval: ShapedArray) -> ShapedArray:
-    """The type of the real part."""
-    return aval.update(dtype=np.dtype(np.float32 if aval.dtype.itemsize == 8 else np.float64))
-
-
-def _part_of(block: Any, part: str, name: str, aval: ShapedArray) -> str:
-    return block.line(f"stablehlo.{part} {name} : ({tensor_type(aval)}) -> "
-                      f"{tensor_type(_part(aval))}")
 
 
 def _plain(aval: ShapedArray) -> ShapedArray:
@@ -121,8 +106,8 @@ def interpret(text: str, args: Sequence[Any], results: Sequence[ShapedArray]) ->
         reason = next((x for x in said if "LLVM ERROR" in x or "rror:" in x), said[-1])
         raise RefusedError(reason.removeprefix("LLVM ERROR: ")[:200])
     found = pickle.loads(done.stdout)  # of this program's own child
-    parts = iter(found)
-    return [np.asarray(next(parts) + 1j * next(parts) if _is_complex(a) else next(parts)
+    values = iter(found)
+    return [np.asarray(next(values) + 1j * next(values) if is_complex(a) else next(values)
                        ).astype(a.dtype) for a in results]
 
 
