@@ -465,7 +465,7 @@ def _signature_changes(before: Entry, after: Entry) -> tuple[Change, ...]:
 
 def _named(options: Any) -> dict[str, Any]:
     """The options by the names that `jit` has for them."""
-    named = dict(zip(options._fields, options, strict=True))
+    named = options._asdict()
     of_compiler = dict(named["compiler_options"])
     budget = of_compiler.pop(MEMORY_BUDGET, None)
     return {**named, "compiler_options": tuple(of_compiler.items()), MEMORY_BUDGET: budget}
