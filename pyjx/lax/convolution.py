@@ -59,6 +59,7 @@ from pyjx.lax.convolution_shapes import (
     permuted,
     transpose_pads,
 )
+from pyjx.lax.shapes import axes_in_one, axis_in_two
 
 if TYPE_CHECKING:
     from pyjx.core.layouts import ShardingLike
@@ -159,33 +160,17 @@ def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int
 # -- axes ------------------------------------------------------------------------------------------
 
 
-def _reshape(x: Value, shape: Sequence[int]) -> Any:
-    if get_aval(x).shape == tuple(shape):
-        return x
-
-    return lax.reshape(x, tuple(shape))
-
-
-def _split_axis(x: Value, axis: int, size: int) -> Array:
-    """`x` with an axis made two, the first of them of the given size."""
-    shape = get_aval(x).shape
-    rest = shape[axis] // size if size else 0
-    return _reshape(x, (*shape[:axis], size, rest, *shape[axis + 1:]))
-
-
 def _merge_axis(x: Value, source: int, target: int) -> Array:
     """`x` with axis `source` merged into another axis as its slower part.
 
     `target` counts the axes without `source`.
     """
-    x = moveaxis(x, source, target)
-    shape = get_aval(x).shape
-    return _reshape(x, (*shape[:target], shape[target] * shape[target + 1], *shape[target + 2:]))
+    return axes_in_one(moveaxis(x, source, target), target)
 
 
 def _regroup(x: Value, count: int, source: int, target: int) -> Array:
     """`x` with the slower part, of size `count`, of one axis moved into another axis."""
-    x = _split_axis(x, source, count)
+    x = axis_in_two(x, source, count)
     return _merge_axis(x, source, target)
 
 
@@ -312,22 +297,20 @@ def _conv_batch(operands: Values, dims: Any, *, dimension_numbers: ConvDimension
         else:
             features *= size
             lhs = _merge_axis(lhs, dl, lhs_spec[1])
-        return _split_axis(conv(lhs, rhs), out_spec[1], size), out_spec[1]
+        return axis_in_two(conv(lhs, rhs), out_spec[1], size), out_spec[1]
     if dl is not None:  # a larger batch
         size = get_aval(lhs).shape[dl]
         entry = entries_of(get_aval(lhs))[dl]
         lhs = _merge_within(lhs, dl, lhs_spec[0], batch_group_count)
         params["out_sharding"] = _merged_sharding(params.get("out_sharding"), out_spec[0], entry)
-        return _split_axis(conv(lhs, rhs), out_spec[0], size), out_spec[0]
+        return axis_in_two(conv(lhs, rhs), out_spec[0], size), out_spec[0]
     size = get_aval(rhs).shape[dr]  # more output features
     out = conv(lhs, _merge_within(rhs, dr, rhs_spec[0], groups))
     axis = out_spec[1]
     if groups == 1:
-        return _split_axis(out, axis, size), axis
-    out = _split_axis(_split_axis(out, axis, groups), axis + 1, size)
-    shape = get_aval(out).shape  # groups, examples, features of a group
-    out = moveaxis(out, axis + 1, 0)
-    return _reshape(out, (size, *shape[:axis], groups * shape[axis + 2], *shape[axis + 3:])), 0
+        return axis_in_two(out, axis, size), axis
+    out = axis_in_two(axis_in_two(out, axis, groups), axis + 1, size)
+    return axes_in_one(moveaxis(out, axis + 1, 0), axis + 1), 0  # groups, features of a group
 
 
 def _merged_sharding(sharding: Sharding | None, axis: int, entry: Any) -> Any:
@@ -351,10 +334,8 @@ def _merge_within(x: Value, source: int, target: int, groups: int) -> Array:
     if groups == 1:
         return _merge_axis(x, source, target)
     x = moveaxis(x, source, 0)
-    x = _split_axis(x, target + 1, groups)  # source, ..., groups, rest, ...
-    x = _merge_axis(x, 0, target + 1)
-    shape = get_aval(x).shape
-    return _reshape(x, (*shape[:target], shape[target] * shape[target + 1], *shape[target + 2:]))
+    x = axis_in_two(x, target + 1, groups)  # source, ..., groups, rest, ...
+    return axes_in_one(_merge_axis(x, 0, target + 1), target)
 
 
 # XLA chooses the memory layouts of convolutions with the whole computation in view; at the border

@@ -46,6 +46,7 @@ from pyjx.lax.collectives import (
     typed_names,
 )
 from pyjx.lax.common import accepted, operand
+from pyjx.lax.shapes import axes_in_one, axis_in_two
 from pyjx.tree_util import register_pytree_node_class, tree_map
 
 Pairs = tuple[tuple[int, int], ...]
@@ -95,18 +96,6 @@ def _exchange(name: str, *, shape_rule: Callable[..., ShapedArray],
         name, shape_rule=shape_rule, batch=batch, batch_axis=batch_axis, linear=TOGETHER,
         transpose=typed_transpose, effects=_effects, **rules))
     return primitive
-
-
-def _split_axis(x: Value, axis: int, size: int) -> Array:
-    """`x` with an axis made two, the first of which has the size given."""
-    shape = get_aval(x).shape
-    return lax.reshape(x, (*shape[:axis], size, shape[axis] // size, *shape[axis + 1:]))
-
-
-def _merge_axes(x: Value, axis: int) -> Array:
-    """`x` with an axis and the one after it made one."""
-    shape = get_aval(x).shape
-    return lax.reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2:]))
 
 
 def _sizes(names: Axes) -> list[int]:
@@ -385,7 +374,7 @@ def _all_gather_own(x: Value, d: int | None, size: int, *, all_gather_dimension:
                     **_: Any) -> Any:
     x = (broadcast_axis(x, size, all_gather_dimension) if d is None
          else moveaxis(x, d, all_gather_dimension))
-    return (_merge_axes(x, all_gather_dimension) if tiled else x), None
+    return (axes_in_one(x, all_gather_dimension) if tiled else x), None
 
 
 def _all_gather_by_axis(x: Array, *, all_gather_dimension: int, axis_name: Axes, tiled: bool,
@@ -393,7 +382,7 @@ def _all_gather_by_axis(x: Array, *, all_gather_dimension: int, axis_name: Axes,
     for i, name in enumerate(reversed(axis_name)):
         x = all_gather(x, name, axis=all_gather_dimension, tiled=tiled)
         if i and not tiled:
-            x = _merge_axes(x, all_gather_dimension)
+            x = axes_in_one(x, all_gather_dimension)
     return x
 
 
@@ -492,7 +481,7 @@ def all_gather(x: Any, axis_name: AxisName, *,
 def _reduce_scatter_own(x: Value, d: int | None, size: int, *, scatter_dimension: int, tiled: bool,
                         **_: Any) -> Any:
     x = times(x, size) if d is None else reduce_sum(x, (d,))
-    return (_split_axis(x, scatter_dimension, size) if tiled else x), scatter_dimension
+    return (axis_in_two(x, scatter_dimension, size) if tiled else x), scatter_dimension
 
 
 def _reduce_scatter_by_axis(x: Array, *, scatter_dimension: int, axis_name: Axes, tiled: bool,
@@ -635,23 +624,23 @@ def _all_to_all_own(x: Value, d: int | None, size: int, *, split_axis: int, conc
                     tiled: bool, **_: Any) -> Any:
     x = at_front(x, d, size)  # the axis of sources, then the example's
     if tiled:
-        x = _split_axis(x, split_axis + 1, size)
+        x = axis_in_two(x, split_axis + 1, size)
     x = moveaxis(x, split_axis + 1, 0)  # the axis of targets, that of sources, the rest
     x = moveaxis(x, 1, concat_axis + 1)
-    return (_merge_axes(x, concat_axis + 1) if tiled else x), 0
+    return (axes_in_one(x, concat_axis + 1) if tiled else x), 0
 
 
 def _all_to_all_by_axis(x: Any, *, split_axis: int, concat_axis: int, axis_name: Axes,
                         axis_size: int, tiled: bool, **_: Any) -> Array:
     if tiled:
-        x = _split_axis(x, split_axis, axis_size)
+        x = axis_in_two(x, split_axis, axis_size)
     x = moveaxis(x, split_axis, 0)
     rest = get_aval(x).shape[1:]
     x = lax.reshape(x, (*_sizes(axis_name), *rest))
     for i, name in enumerate(axis_name):
         x = all_to_all(x, name, i, i)
     x = moveaxis(lax.reshape(x, (axis_size, *rest)), 0, concat_axis)
-    return _merge_axes(x, concat_axis) if tiled else x
+    return axes_in_one(x, concat_axis) if tiled else x
 
 
 def _all_to_all_transpose(ct: Tangent, x: Operand, *, split_axis: int, concat_axis: int,

@@ -20,7 +20,7 @@ from pyjx.lax.agreement import debug_info_of
 from pyjx.lax.common import operands_in
 from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.scans import scan
-from pyjx.lax.shapes import expand_dims, reshape, squeeze
+from pyjx.lax.shapes import axes_in_one, axis_in_two, expand_dims, reshape, squeeze
 from pyjx.lax.shapes import rev as reverse_axes
 from pyjx.transforms.vmap import vmap
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_tuple
@@ -61,9 +61,9 @@ def map(f: Callable[[Any], _Y], xs: Any, *, batch_size: int | None = None) -> _Y
     whole = size // batch_size * batch_size
     parts = []
     if whole:
-        stacks = [_split_axis(slice_in_dim(x, 0, whole), batch_size) for x in leaves]
+        stacks = [axis_in_two(slice_in_dim(x, 0, whole), 0, whole // batch_size) for x in leaves]
         ys = scan(_body(vmap(f)), (), tree_unflatten(tree, stacks))[1]
-        parts.append(tree_map(_joined_axis, ys))
+        parts.append(tree_map(lambda y: axes_in_one(y, 0), ys))
     if whole < size or not size:
         parts.append(vmap(f)(tree_unflatten(tree, [slice_in_dim(x, whole, size) for x in leaves])))
     return parts[0] if len(parts) == 1 else tree_map(lambda *ys: concatenate(ys, 0), *parts)
@@ -77,16 +77,6 @@ def _body(f: Callable[[Any], Any]) -> Callable[..., Any]:
     step.debug_info = lambda tree: debug_info_of(  # type: ignore[attr-defined]
         "map", f, treedef_tuple(tree.children()[1:]))
     return step
-
-
-def _split_axis(x: ArrayLike, size: int) -> Any:
-    shape = get_aval(x).shape
-    return reshape(x, (shape[0] // size, size, *shape[1:]))
-
-
-def _joined_axis(x: ArrayLike) -> Any:
-    shape = get_aval(x).shape
-    return reshape(x, (shape[0] * shape[1], *shape[2:]))
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False,

@@ -172,6 +172,19 @@ reshape_p.define(batch=_reshape_batch, record=unless_idle(
         aval.shape == new_sizes and dimensions is None and sharding is None)))
 
 
+def axis_in_two(x: Value, axis: int, size: int) -> Array:
+    """`x` with an axis made two, the first of which has the size given."""
+    shape = get_aval(x).shape
+    rest = shape[axis] // size if size else 0
+    return reshape(x, (*shape[:axis], size, rest, *shape[axis + 1:]))
+
+
+def axes_in_one(x: Value, axis: int) -> Array:
+    """`x` with an axis and the one after it made one."""
+    shape = get_aval(x).shape
+    return reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2:]))
+
+
 def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *,
             out_sharding: ShardingLike = None) -> Array:
     """The same elements in another shape, in row-major order.
