@@ -30,7 +30,7 @@ from pyjx.core.specs import PartitionSpec
 from pyjx.core.symbolic.expressions import DimExpr
 from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.scopes import SymbolicScope
-from pyjx.core.symbolic.solving import expressions_in, solve, variables_in
+from pyjx.core.symbolic.solving import expressions_in, solve, solved, variables_in
 from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.core.value_texts import counted, shortened
 from pyjx.dynamic import control, indexed_parts  # noqa: F401  their rules
@@ -616,11 +616,8 @@ class DynamicSpec(JitSpec):
         Raises:
           ValueError: sizes of arguments contradict each other.
         """
-        values: dict[str, int] = {}
         paths = self.paths(in_tree, static)
-        for s in solve(symbolic, paths):
-            rest = s.rest.evaluate(values) if isinstance(s.rest, DimExpr) else s.rest
-            values[s.name] = (avals[s.argument].shape[s.axis] - rest) // s.coefficient
+        values = solved(solve(symbolic, paths), avals)
         for i, axis, d in expressions_in(symbolic):
             if avals[i].shape[axis] != d.evaluate(values):
                 known = ", ".join([f"{k} = {n}" for k, n in values.items()])

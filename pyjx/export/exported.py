@@ -19,7 +19,7 @@ from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Alike, Unpickled
 from pyjx.core.symbolic.expressions import DimExpr
-from pyjx.core.symbolic.solving import checks, solve, written_shape
+from pyjx.core.symbolic.solving import checks, solve, solved, written_shape
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.export.container import serialize
 from pyjx.export.trees import paths_of, tree_differences
@@ -188,11 +188,7 @@ class ExportedProgram:
 
     def values(self, avals: Sequence[ShapedArray]) -> dict[str, Any]:
         """The values that the variables have for arguments of these types."""
-        values: dict[str, Any] = {}
-        for s in self.solutions:
-            rest = s.rest.evaluate(values) if isinstance(s.rest, DimExpr) else s.rest
-            values[s.name] = (avals[s.argument].shape[s.axis] - rest) // s.coefficient
-        return values
+        return solved(self.solutions, avals)
 
     def result_avals(self, avals: Sequence[ShapedArray]) -> list[Any]:
         """The types of the results for arguments of these types."""

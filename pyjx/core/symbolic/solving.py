@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyjx.core.records import Record
@@ -20,6 +20,15 @@ class Solution(Record):
     axis: int
     coefficient: int
     rest: Any  # in variables that were solved before
+
+
+def solved(solutions: Iterable[Solution], avals: Sequence[Any]) -> dict[str, Any]:
+    """The values of variables for arguments of these types."""
+    values: dict[str, Any] = {}
+    for s in solutions:
+        rest = s.rest.evaluate(values) if isinstance(s.rest, DimExpr) else s.rest
+        values[s.name] = (avals[s.argument].shape[s.axis] - rest) // s.coefficient
+    return values
 
 
 def expressions_in(avals: Sequence[Any]) -> Iterator[tuple[int, int, DimExpr]]:
