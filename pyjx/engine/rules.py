@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from pyjx.core.arithmetic import APART
 from pyjx.core.avals import get_aval
@@ -12,6 +12,14 @@ from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_written_zero
 from pyjx.engine.types import Dims, Rule, Tangent, Tangents, Value, Values
+
+
+def refused(message: str) -> Callable[..., NoReturn]:
+    """A rule that raises ValueError."""
+    def rule(*args: Any, **params: Any) -> NoReturn:
+        raise ValueError(message)
+
+    return rule
 
 
 def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:

@@ -11,15 +11,9 @@ from pyjx.core.effects import Effects, no_effects
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Alike
 from pyjx.engine.batching import BatchTrace
+from pyjx.engine.rules import refused
 from pyjx.engine.types import Dims, Params, TreeDef, Values
-from pyjx.lax.callbacks import (
-    batch_by_method,
-    check_vmap_method,
-    io_effect,
-    printed,
-    refused,
-    result_aval,
-)
+from pyjx.lax.callbacks import batch_by_method, check_vmap_method, io_effect, printed, result_aval
 from pyjx.lax.common import operand
 from pyjx.lax.foreign_calls import alias_pairs
 from pyjx.lazy import directory, refuse

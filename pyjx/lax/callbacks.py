@@ -24,6 +24,7 @@ from pyjx.core.records import Alike
 from pyjx.core.tracebacks import filter_exception
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
 from pyjx.engine.batching import BatchTrace
+from pyjx.engine.rules import refused
 from pyjx.engine.types import Dims, Params, Tangents, TreeDef, Values
 from pyjx.lax.common import operands_in
 from pyjx.lax.joining import concatenate, index_in_dim
@@ -260,14 +261,6 @@ def _impl(*args: Any, callback: FlatCallback, result_avals: Sequence[ShapedArray
     if sharding is not None:
         check_device(sharding, args)
     return call_on_host(callback, result_avals, args)
-
-
-def refused(message: str) -> Rule:
-    """A rule that raises ValueError."""
-    def rule(*args: Any, **params: Any) -> Any:
-        raise ValueError(message)
-
-    return rule
 
 
 def _physical(primitive: Callable[[], Primitive]) -> Rule:

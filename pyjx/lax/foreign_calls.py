@@ -25,11 +25,12 @@ from pyjx.core.trace import Tracer
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.calls import call_eqn, standing_for
 from pyjx.engine.functions import name_of
+from pyjx.engine.rules import refused
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import Dims, Params, Values
 from pyjx.guards import guard
 from pyjx.lax.agreement import trace_function
-from pyjx.lax.callbacks import batch_by_method, check_vmap_method, refused
+from pyjx.lax.callbacks import batch_by_method, check_vmap_method
 from pyjx.lax.common import operand, operands_in
 from pyjx.runtime.executable import physical_aval
 from pyjx.tree_util import tree_flatten, tree_unflatten

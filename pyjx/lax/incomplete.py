@@ -18,7 +18,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.engine.forward import jvp_flat
 from pyjx.engine.primitives import cast
-from pyjx.engine.rules import jvp_by_operand
+from pyjx.engine.rules import jvp_by_operand, refused
 from pyjx.engine.tangents import Zero, full_aval
 from pyjx.engine.types import Tangent, Values
 from pyjx.lax.common import broadcast_shapes, check_same_dtypes, operand
@@ -37,7 +37,7 @@ from pyjx.lax.elementwise import (
     sub,
 )
 from pyjx.lax.loops import while_loop
-from pyjx.lax.special import any_of, constant, digamma, erfc, lgamma, no_derivative, where
+from pyjx.lax.special import any_of, constant, digamma, erfc, lgamma, where
 from pyjx.lax.transcendental import exp, log, log1p, sqrt
 
 MAX_ITERATIONS = 10_000
@@ -455,7 +455,7 @@ igammac_p.define(jvp=jvp_by_operand(
 # d/dx dP/da = d/da dP/dx = (log x - psi(a)) dP/dx
 igamma_grad_a_p.define(jvp=jvp_by_operand(
     igamma_grad_a_p,
-    no_derivative("igamma_grad_a gradient with respect to a is not supported"),
+    refused("igamma_grad_a gradient with respect to a is not supported"),
     lambda g, a, x: mul(g, mul(_density(a, x), sub(log(x), digamma(a))))))
 
 
@@ -575,7 +575,7 @@ def _betainc_slope(g: Array, a: Array, b: Array, x: Array) -> Array:
     return mul(g, exp(sub(exponent, log_beta)))
 
 
-_NO_BETA = no_derivative("Betainc gradient with respect to a and b not supported.")
+_NO_BETA = refused("Betainc gradient with respect to a and b not supported.")
 regularized_incomplete_beta_p = elementwise("regularized_incomplete_beta", FLOATING, FLOATING,
                                             FLOATING, decomposition=incomplete_beta)
 regularized_incomplete_beta_p.define(jvp=jvp_by_operand(

@@ -7,8 +7,8 @@ Their definitions are those of the NIST Digital Library of Mathematical Function
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import AS_PROGRAMS, DEAR
 from pyjx.core.scalars import scalar_constant
-from pyjx.engine.rules import jvp_by_operand
+from pyjx.engine.rules import jvp_by_operand, refused
 from pyjx.engine.tangents import full_aval
 from pyjx.engine.types import Value, Values
 from pyjx.lax.common import operand
@@ -68,15 +68,6 @@ def where(condition: Value, x: Value, value: float) -> Array:
 
 def any_of(x: Value) -> Array:
     return reduce_or(x, tuple(range(get_aval(x).ndim)))
-
-
-def no_derivative(message: str) -> Callable[..., NoReturn]:
-    """The rule of an operand in which there is no derivative."""
-
-    def rule(*_: Any, **__: Any) -> NoReturn:
-        raise ValueError(message)
-
-    return rule
 
 
 # -- error function --------------------------------------------------------------------------------
@@ -465,7 +456,7 @@ differentiate(lgamma_p, lambda g, x: mul(g, digamma(x)))
 differentiate(digamma_p, lambda g, x: mul(g, polygamma(coefficient(x, 1), x)))
 # d/dx psi^(m)(x) = psi^(m+1)(x)
 polygamma_p.define(jvp=jvp_by_operand(
-    polygamma_p, no_derivative("polygamma gradient with respect to m is not supported"),
+    polygamma_p, refused("polygamma gradient with respect to m is not supported"),
     lambda g, m, x: mul(g, polygamma(add(m, like(m, 1)), x))))
 # d/dq zeta(s, q) = -s zeta(s + 1, q)
 zeta_p.define(jvp=jvp_by_operand(
