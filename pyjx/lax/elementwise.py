@@ -15,7 +15,7 @@ from pyjx.core.arithmetic import EACH, FIRST, TOGETHER, on_results
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.integers import as_int
+from pyjx.core.integers import as_int, by_squaring
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, scalar_of
@@ -441,14 +441,7 @@ def _integer_pow_tangent(g: Value, x: Value, *, y: int) -> Value:
 def _integer_pow_by_squaring(x: Value, *, y: int) -> Array:
     if y == 0:
         return full_aval(get_aval(x), 1)
-    result: Any = None
-    n = -y if y < 0 else y
-    while n:
-        if n & 1:
-            result = x if result is None else mul(result, x)
-        n >>= 1
-        if n:
-            x = mul(x, x)
+    result = by_squaring(mul, x, -y if y < 0 else y)
     return div(like(result, 1), result) if y < 0 else result
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import kept
+from pyjx.core.integers import by_squaring
 from pyjx.lax.linalg.matrices import identity_like
 from pyjx.numpy import contractions
 from pyjx.numpy.diagonals import diagonal as _diagonal
@@ -194,13 +195,7 @@ def matrix_power(a: Any, n: int) -> Array:
         raise TypeError(f"exponent must be an integer, got {n}") from None
     if n < 0:
         a, n = body_of(inv)(a), -n
-    result = None
-    while n:
-        if n & 1:
-            result = a if result is None else _matmul(result, a)
-        n >>= 1
-        a = _matmul(a, a) if n else a
-    return identity_like(a) if result is None else result
+    return by_squaring(_matmul, a, n) if n else identity_like(a)
 
 
 @kept(256)
