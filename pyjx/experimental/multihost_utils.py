@@ -205,9 +205,13 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 # ---- arrays of one process and of all -----------------------------------------------------
 
 
-def _specs(values: ArrayLike, pspecs: PyTree, name: str) -> tuple[list[Any], Any, list[Any]]:
+def _of_each(primitive: Primitive, values: PyTree, global_mesh: Mesh, pspecs: PyTree, name: str
+             ) -> Any:
     leaves, tree = tree_util.tree_flatten(values)
-    return leaves, tree, broadcast_argument(name, pspecs, values)
+    specs = broadcast_argument(name, pspecs, values)
+    return tree_util.tree_unflatten(tree, [
+        primitive.bind(x, global_mesh=global_mesh, pspec=s)
+        for x, s in zip(leaves, specs, strict=True)])
 
 
 def host_local_array_to_global_array(local_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
@@ -230,10 +234,8 @@ def host_local_array_to_global_array(local_inputs: PyTree, global_mesh: Mesh, ps
     >>> host_local_array_to_global_array(np.arange(4), mesh, P("x")).shape
     (4,)
     """
-    leaves, tree, specs = _specs(local_inputs, pspecs, "input pspecs")
-    return tree_util.tree_unflatten(tree, [
-        host_local_array_to_global_array_p.bind(x, global_mesh=global_mesh, pspec=s)
-        for x, s in zip(leaves, specs, strict=True)])
+    return _of_each(host_local_array_to_global_array_p, local_inputs, global_mesh, pspecs,
+                    "input pspecs")
 
 
 def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
@@ -252,10 +254,8 @@ def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, p
     >>> global_array_to_host_local_array(jax.numpy.arange(4), mesh, P("x")).shape
     (4,)
     """
-    leaves, tree, specs = _specs(global_inputs, pspecs, "output pspecs")
-    return tree_util.tree_unflatten(tree, [
-        global_array_to_host_local_array_p.bind(x, global_mesh=global_mesh, pspec=s)
-        for x, s in zip(leaves, specs, strict=True)])
+    return _of_each(global_array_to_host_local_array_p, global_inputs, global_mesh, pspecs,
+                    "output pspecs")
 
 
 def _scale(mesh: Mesh, entry: Any) -> int:

@@ -326,7 +326,19 @@ def _axis_values(key: slice, name: str) -> Any:
     return arange(start, stop, step)
 
 
-class _Grid:
+class _Named:
+    """An object of the module's, which copies and pickles as itself."""
+
+    name: str
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"jax.numpy.{self.name}"
+
+
+class _Grid(_Named):
     """`mgrid` and `ogrid`: coordinates by slices."""
 
     def __init__(self, name: str, sparse: bool) -> None:
@@ -345,21 +357,14 @@ class _Grid:
 
         return jnp.stack(grids, 0) if grids else arange(0)
 
-    def __reduce__(self) -> str:
-        return self.name
-
-    def __repr__(self) -> str:
-        return f"jax.numpy.{self.name}"
-
 
 mgrid = _Grid("mgrid", False)
 ogrid = _Grid("ogrid", True)
 
 
-class _Joiner:
+class _Joiner(_Named):
     """Concatenation of slices, arrays and scalars."""
 
-    name: ClassVar[str]
     axis: ClassVar[int]
     ndmin: ClassVar[int]
     trans1d: ClassVar[int]  # where the axes of an array of fewer than `ndmin` axes begin
@@ -407,12 +412,6 @@ class _Joiner:
         begin = trans1d if trans1d >= 0 else missing + 1 + trans1d
         made = [d for d in range(ndmin) if not begin <= d < begin + x.ndim]
         return ops.expand_dims(x, made)
-
-    def __reduce__(self) -> str:
-        return self.name
-
-    def __repr__(self) -> str:
-        return f"jax.numpy.{self.name}"
 
 
 class RClass(_Joiner):

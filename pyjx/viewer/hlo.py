@@ -126,7 +126,7 @@ def hlo_listing(text: str, places: Places, title: str) -> Listing:
         writer.function(c)
         if c.entry:
             writer.give_back(c, [int(k or 0) for k in _GIVEN_BACK.findall(head)])
-    writer.link_calls()
+    writer.listing.link(writer._calls, writer._heads)
     writer.listing.add_up()
     return writer.listing
 
@@ -330,9 +330,6 @@ class _Writer:
         c = self._computations.get(i.called[k])
         return c if c and c.body else None
 
-    def link_calls(self) -> None:
-        for row, names in self._calls.items():
-            self.listing.calls[row] = [self._heads[n] for n in names]
 
 
 def trips_said(i: Instruction) -> float | None:

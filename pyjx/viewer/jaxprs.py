@@ -75,7 +75,7 @@ def jaxpr_listing(closed: ClosedJaxpr, places: Places, names: JaxprPpContext | N
     name = closed.debug_info.func_name.rpartition(".")[2]
     writer.function(closed.jaxpr, name, Scope(f"jit({name})"))
     writer.give_back(closed.jaxpr, donated)
-    writer.link_calls()
+    writer.listing.link(writer._calls, writer._heads)
     writer.listing.add_up()
     return writer.listing
 
@@ -125,10 +125,6 @@ class _Writer(Printer):
             v = jaxpr.outvars[k]
             if isinstance(v, Var):
                 self.listing.given_back.add((self._rows[v], self._position.get(v, 0)))
-
-    def link_calls(self) -> None:
-        for row, called in self._calls.items():
-            self.listing.calls[row] = [self._heads[j] for j in called]
 
     def _opening(self, jaxpr: Jaxpr) -> str:
         return _SPACE.sub(" ", self._head(jaxpr, 0, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -225,6 +225,11 @@ class Listing:
                 ends[open_rows.pop()] = i
             open_rows.append(i)
         return ends
+
+    def link(self, calls: Mapping[int, Sequence[Any]], heads: Mapping[Any, int]) -> None:
+        """Note which functions rows call, by what `heads` knows the rows of these."""
+        for row, called in calls.items():
+            self.calls[row] = [heads[c] for c in called]
 
     def below(self, row: int, ends: Sequence[int]) -> list[list[int]]:
         """The rows one level deeper than another one, body by body; then the functions that it
