@@ -393,11 +393,16 @@ class _Entered(threading.local):
 _entered = _Entered()
 
 
-def _new_mesh(cls: Any, devices: tuple[Any, ...], shape: Shape, names: tuple[Any, ...],
-              types: tuple[AxisType, ...]) -> Mesh:
+def device_array(devices: Sequence[Any], shape: Sequence[int] = (-1,)) -> np.ndarray[Any, Any]:
+    """Devices, or what stands for them, as an array of objects."""
     array = np.empty(len(devices), dtype=object)
     array[:] = devices
-    return _filled_mesh(object.__new__(cls), array.reshape(shape), names, types,
+    return array.reshape(shape)
+
+
+def _new_mesh(cls: Any, devices: tuple[Any, ...], shape: Shape, names: tuple[Any, ...],
+              types: tuple[AxisType, ...]) -> Mesh:
+    return _filled_mesh(object.__new__(cls), device_array(devices, shape), names, types,
                         DeviceList(devices),
                         AbstractMesh(shape, names, types, abstract_device=_kind_of(devices)))
 

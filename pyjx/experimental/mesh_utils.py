@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyjx.core.meshes import device_array
 from pyjx.lazy import directory, refuse
 from pyjx.runtime import backends
 from pyjx.runtime.sharding import prime_factors
@@ -55,7 +56,7 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None 
         if found is not None:
             return found
     if last.platform != "tpu":
-        return _array(devices).reshape(shape)
+        return device_array(devices).reshape(shape)
     torus = _torus(devices)
     if contiguous_submeshes:
         torus = _by_process(torus)
@@ -106,12 +107,6 @@ def create_hybrid_device_mesh(
 # ---- TPUs ---------------------------------------------------------------------------------
 
 
-def _array(devices: Sequence[Any]) -> Devices:
-    array = np.empty(len(devices), dtype=object)
-    array[:] = devices
-    return array
-
-
 # A walk through the chips of a board along its links, by their numbers.
 _RINGS: dict[Shape, tuple[int, ...]] = {(2, 2): (0, 1, 3, 2), (2, 4): (0, 1, 2, 3, 7, 6, 5, 4),
                                         (4, 2): (0, 2, 4, 6, 7, 5, 3, 1)}
@@ -131,7 +126,7 @@ def _on_a_board(mesh_shape: Shape, devices: Sequence[Any], contiguous_submeshes:
     ring = _RINGS.get((rows, columns))
     if ring is None or len(devices) != rows * columns:
         return None
-    return _array([ordered[i] for i in ring]).reshape(mesh_shape)
+    return device_array([ordered[i] for i in ring]).reshape(mesh_shape)
 
 
 # By the kind of devices a function `(mesh_shape, devices, contiguous_submeshes=) -> array | None`.

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyjx import jaxlib_api
 from pyjx.configuration import known_platforms, platform_meant
-from pyjx.core.meshes import Mesh
+from pyjx.core.meshes import Mesh, device_array
 from pyjx.lazy import directory
 from pyjx.runtime import backends
 
@@ -116,9 +116,7 @@ def make_mesh(topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: 
     if n != len(topo.devices):
         raise ValueError(f"Number of devices {len(topo.devices)} must equal the product of "
                          f"mesh_shape {tuple(mesh_shape)}")
-    devices = np.empty(n, object)
-    devices[:] = topo.devices
-    return Mesh(devices.reshape(tuple(mesh_shape)), axis_names)
+    return Mesh(device_array(topo.devices, tuple(mesh_shape)), axis_names)
 
 
 __dir__ = directory(__name__, __all__)

@@ -17,7 +17,7 @@ from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.cure_texts import own_call
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
-from pyjx.core.meshes import AbstractMesh, Mesh
+from pyjx.core.meshes import AbstractMesh, Mesh, device_array
 from pyjx.core.named_axes import NO_NAME, mapped_along, mesh_axes
 from pyjx.core.places import names_in_types, spec_along
 from pyjx.core.prefixes import broadcast_argument, is_none
@@ -741,6 +741,4 @@ def _checked(axis: int, ndim: int) -> int:
 
 
 def _mesh_of(devices: tuple[Any, ...], name: Any) -> Mesh:
-    array = np.empty(len(devices), dtype=object)
-    array[:] = devices
-    return Mesh(array, (name,))
+    return Mesh(device_array(devices), (name,))

@@ -14,7 +14,7 @@ from pyjx import configuration
 from pyjx.core.cure_texts import MADE_MESH
 from pyjx.core.explicit import wrong_mesh
 from pyjx.core.jaxpr import Var
-from pyjx.core.meshes import AbstractMesh, AxisType, Mesh, empty_mesh
+from pyjx.core.meshes import AbstractMesh, AxisType, Mesh, device_array, empty_mesh
 from pyjx.core.trace import DynamicJaxprTrace, eager_trace, state
 from pyjx.runtime import backends
 
@@ -72,11 +72,9 @@ def make_mesh(axis_sizes: Sequence[int] | None = None, axis_names: Any = None,
     if len(available) < size:
         raise ValueError(f"Number of devices {len(available)} must be >= the product of mesh_shape "
                          f"{shape}{backends.for_more(available, size) if devices is None else '.'}")
-    chosen = np.empty(size, dtype=object)
-    chosen[:] = available[:size]
     if axis_types is None:
         axis_types = (AxisType.Explicit,) * len(shape)
-    return Mesh(chosen.reshape(shape), axis_names, axis_types)
+    return Mesh(device_array(available[:size], shape), axis_names, axis_types)
 
 
 def get_mesh() -> Mesh:

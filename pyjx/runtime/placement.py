@@ -16,7 +16,7 @@ from pyjx.core.evaluation import all_eqns, holds_jaxprs
 from pyjx.core.explicit import check_mesh
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Layout
-from pyjx.core.meshes import AbstractMesh, Mesh
+from pyjx.core.meshes import AbstractMesh, Mesh, device_array
 from pyjx.core.places import are_elsewhere
 from pyjx.core.records import Record, of_field
 from pyjx.core.specs import PartitionSpec
@@ -171,9 +171,7 @@ class Placement:
 
 def _with_these(mesh: Any, devices: tuple[Any, ...]) -> Mesh:
     """The mesh of these devices that has the shape of an abstract one."""
-    places = np.empty(len(devices), dtype=object)
-    places[:] = devices
-    return Mesh(places.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+    return Mesh(device_array(devices, mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
 
 
 def _onto_axes_of_other_types(jaxpr: Jaxpr, outs: Shardings, mesh: Mesh) -> Shardings:

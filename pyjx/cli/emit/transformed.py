@@ -18,7 +18,7 @@ from pyjx.cli.emit.messages import IMPORT, CommandError, described
 from pyjx.cli.emit.targets import Reader, SpecError, Static, module_of, python_value
 from pyjx.configuration import checked_budget
 from pyjx.core import dtypes
-from pyjx.core.meshes import Mesh
+from pyjx.core.meshes import Mesh, device_array
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 from pyjx.inspect.platforms import Platform, platform
@@ -424,9 +424,7 @@ def mesh_of(options: Options) -> tuple[Mesh, Platform] | None:
     sizes = tuple(options.mesh.values())
     count = int(np.prod(sizes))
     where = platform(options.platform, count)
-    devices = np.empty(count, object)
-    devices[:] = where.devices
-    return Mesh(devices.reshape(sizes), tuple(options.mesh)), where
+    return Mesh(device_array(where.devices, sizes), tuple(options.mesh)), where
 
 
 def jit_options(options: Options, call: Call, mesh: Mesh | None) -> dict[str, Any]:

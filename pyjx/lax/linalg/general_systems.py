@@ -52,6 +52,7 @@ from pyjx.lax.linalg.matrices import (
 )
 from pyjx.lax.linalg.matrices import conjugate as conjugated
 from pyjx.lax.linalg.triangular import triangular_solve
+from pyjx.lax.shapes import axes_in_one
 from pyjx.lax.sorting import take_along
 
 # -- pivots ----------------------------------------------------------------------------------------
@@ -343,9 +344,8 @@ def _batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int]:
         assert b_dim is not None
         place = get_aval(b).ndim - 2
         b = moveaxis(b, b_dim, place)
-        shape = get_aval(b).shape
-        merged = lax.reshape(b, (*shape[:-2], shape[-2] * shape[-1]))
-        return lax.reshape(solve_p.bind(*matrix, merged, **params), shape), place
+        x = solve_p.bind(*matrix, axes_in_one(b, place), **params)
+        return lax.reshape(x, get_aval(b).shape), place
     return solve_p.bind(*all_at_front(operands, dims), **params), 0
 
 

@@ -44,6 +44,7 @@ from pyjx.lax.linalg.matrices import (
     upper_triangle,
     weak_as_operands,
 )
+from pyjx.lax.shapes import axes_in_one
 
 # -- triangular systems ----------------------------------------------------------------------------
 
@@ -102,10 +103,8 @@ def _batch_sides(a: Value, b: Value, b_dim: int | None, left_side: bool, params:
     # the batch axis goes next to that of the columns (of the rows, on the right side)
     place = get_aval(b).ndim - (2 if left_side else 3)
     b = moveaxis(b, b_dim, place)
-    shape = get_aval(b).shape
-    merged = (*shape[:place], shape[place] * shape[place + 1], *shape[place + 2:])
-    x = triangular_solve_p.bind(a, lax.reshape(b, merged), left_side=left_side, **params)
-    return lax.reshape(x, shape), place
+    x = triangular_solve_p.bind(a, axes_in_one(b, place), left_side=left_side, **params)
+    return lax.reshape(x, get_aval(b).shape), place
 
 
 def _by_substitution(a: Value, b: Value, *, left_side: bool, lower: bool, transpose_a: bool,
