@@ -14,7 +14,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import get_aval
 from pyjx.engine.functions import source_of
 from pyjx.engine.types import TreeDef
-from pyjx.experimental.sparse.formats import JAXSparse
+from pyjx.experimental.sparse.formats import JAXSparse, with_data
 from pyjx.guards import guard
 from pyjx.transforms import grad as _grad
 from pyjx.transforms import grad as _jacobians
@@ -35,7 +35,7 @@ def _with_data(mat: Any, data: Array) -> Any:
     children, aux = mat.tree_flatten()
     more = data.ndim - children[0].ndim
     if not more:
-        return mat.tree_unflatten(aux, (data, *children[1:]))
+        return with_data(mat, data)
     if not is_vmappable(mat):
         raise NotImplementedError(f"Jacobian by a {type(mat).__name__} array of an output that is "
                                   "no scalar.")
@@ -57,8 +57,8 @@ def _on_data(name: str, transform: Callable[..., Any], fun: Callable[..., Any], 
         data = [x.data if _is_sparse(x) else x for x in leaves]
 
         def of_data(data: Sequence[Any]) -> Any:
-            full = [x.tree_unflatten(x.tree_flatten()[1], (d, *x.tree_flatten()[0][1:]))
-                    if _is_sparse(x) else d for x, d in zip(leaves, data, strict=True)]
+            full = [with_data(x, d) if _is_sparse(x) else d
+                    for x, d in zip(leaves, data, strict=True)]
             return f(*tree_unflatten(tree, full))
 
         of_data.__name__ = of_data.__qualname__ = source_of(fun)  # which messages tell of

@@ -16,10 +16,9 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints, as_shape
-from pyjx.core.trace import concrete_or_error
 from pyjx.experimental.sparse import bcoo
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
-from pyjx.experimental.sparse.bcoo.buffers import TRACED_NSE, check_layout, count_stored
+from pyjx.experimental.sparse.bcoo.buffers import check_layout, number_to_store
 from pyjx.experimental.sparse.bcoo.products import (
     DimensionNumbers,
     bcoo_dot_general_p,
@@ -103,10 +102,6 @@ class BCSR(Batched):
     @property
     def n_batch(self) -> int:
         return self.indices.ndim - 1
-
-    @property
-    def _sparse_shape(self) -> tuple[int, ...]:
-        return self.shape[self.n_batch:self.n_batch + 2]
 
     # -- making ------------------------------------------------------------------------------------
 
@@ -218,19 +213,19 @@ def _to_bcoo(mat: BCSR) -> Any:
                     mat.indices_sorted, mat.unique_indices)
 
 
-def _row_starts(rows: Array, n_rows: int) -> Any:
+def row_starts(rows: Array, n_rows: int, dtype: DTypeLike) -> Any:
     """The place of the first element of each row, and of what follows the last one, in `rows`,
     which are in order."""
-    counts = jnp.zeros(n_rows + 1, get_aval(rows).dtype).at[rows + 1].add(1, mode="drop")
-    return jnp.cumsum(counts)
+    counts = jnp.zeros(n_rows + 1, dtype).at[rows + 1].add(1, mode="drop")
+    return jnp.cumsum(counts, dtype=dtype)
 
 
 @op_jit(trees=True)
 def _from_bcoo(mat: BCOO) -> Any:
     n_rows = mat.shape[mat.n_batch]
     rows, cols = mat.indices[..., 0], mat.indices[..., 1]
-    indptr = over_batch(lambda x: _row_starts(x, n_rows), mat.n_batch, rows)
-    return BCSR._of(mat.data, cols, indptr.astype(cols.dtype), mat.shape)
+    indptr = over_batch(lambda x: row_starts(x, n_rows, cols.dtype), mat.n_batch, rows)
+    return BCSR._of(mat.data, cols, indptr, mat.shape)
 
 
 def _fromdense(mat: ArrayLike, *, nse: int, n_batch: int, n_dense: int, index_dtype: DTypeLike
@@ -271,9 +266,7 @@ def bcsr_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
     if mat.ndim - n_batch - n_dense != 2:
         raise ValueError("bcsr_fromdense: must have 2 sparse dimensions.")
     check_layout("bcsr_fromdense", mat.ndim, n_batch, n_dense)
-    nse_int = concrete_or_error(
-        operator.index, count_stored(mat, n_batch=n_batch, n_dense=n_dense) if nse is None else nse,
-        TRACED_NSE.format(name="bcsr_fromdense", cls="BCSR"), "" if nse is None else None)
+    nse_int = number_to_store("bcsr_fromdense", BCSR, mat, nse, n_batch, n_dense)
     data, indices, indptr = bcsr_fromdense_p.bind(
         mat, nse=nse_int, n_batch=n_batch, n_dense=n_dense,
         index_dtype=as_index_dtype("bcsr_fromdense", index_dtype))

@@ -100,6 +100,12 @@ def is_stored(mat: Any) -> Array:
     return mat != jnp.zeros((), get_aval(mat).dtype)
 
 
+def with_data(mat: Any, data: Any) -> Any:
+    """The array with other elements at the same indices."""
+    children, aux = mat.tree_flatten()
+    return mat.tree_unflatten(aux, (data, *children[1:]))
+
+
 def over_batch(fun: Callable[..., Any], n_batch: int, *args: Any) -> Any:
     """`fun` mapped over the `n_batch` leading axes of each argument, of which those of length 1 are
     the same for all others'."""
@@ -277,10 +283,12 @@ class Batched(Buffered):
     unique_indices: bool
     _facts = ("indices_sorted", "unique_indices")
 
+    n_batch: Any  # how many batch dimensions the indices have
+    n_sparse: Any
+
     @property
-    def n_batch(self) -> int:
-        """How many batch dimensions the indices have."""
-        raise NotImplementedError
+    def _sparse_shape(self) -> tuple[int, ...]:
+        return self.shape[self.n_batch:self.n_batch + self.n_sparse]
 
     @property
     def n_dense(self) -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.primitive import Primitive
-from pyjx.core.trace import concrete_or_error
-from pyjx.experimental.sparse.bcoo.buffers import TRACED_NSE, count_stored
+from pyjx.experimental.sparse.bcoo.buffers import number_to_store
 from pyjx.experimental.sparse.formats import (
     Buffered,
     JAXSparse,
@@ -24,6 +22,7 @@ from pyjx.experimental.sparse.formats import (
     defined_by,
     diagonal_length,
     is_stored,
+    with_data,
 )
 from pyjx.numpy.promotion import promote_dtypes
 from pyjx.tree_util import register_pytree_node_class
@@ -132,8 +131,7 @@ def product(mat: Any, other: Any, matvec: Callable[..., Any], matmat: Any, **opt
         raise NotImplementedError("matmul between two sparse objects.")
     other = jnp.asarray(other)
     data, other = promote_dtypes(mat.data, other)
-    children, aux = mat.tree_flatten()
-    mat = mat.tree_unflatten(aux, (data, *children[1:]))
+    mat = with_data(mat, data)
     if other.ndim not in (1, 2):
         raise NotImplementedError(f"matmul with object of shape {other.shape}")
     return (matvec if other.ndim == 1 else matmat)(mat, other, **options)  # type: ignore[no-any-return]
@@ -183,9 +181,7 @@ def _from_dense(primitive: Primitive, kind: type, mat: Any, nse: Any, index_dtyp
     as many as are not zero."""
     name, mat = primitive.name, jnp.asarray(mat)
     shape = as_matrix_shape(kind.__name__, mat.shape)
-    nse = concrete_or_error(
-        operator.index, count_stored(mat, n_batch=0, n_dense=0) if nse is None else nse,
-        TRACED_NSE.format(name=name, cls=kind.__name__), "" if nse is None else None)
+    nse = number_to_store(name, kind, mat, nse)
     buffers = primitive.bind(mat, nse=nse, index_dtype=as_index_dtype(name, index_dtype))
     return kind(tuple(buffers), shape=shape, **known)
 
@@ -275,17 +271,14 @@ class _Compressed(Buffered):
     def _known(self) -> dict[str, Any]:
         return {"shape": self.shape}
 
-    @staticmethod
-    def _n_rows(shape: Sequence[int]) -> int:
-        """How many rows along the axis in whose order the elements are."""
-        raise NotImplementedError
+    _along: ClassVar[int]  # the axis in whose order the elements are
 
     @classmethod
     def _empty(cls, shape: Sequence[int], *, dtype: DTypeLike | None = None,
                index_dtype: DTypeLike = "int32") -> Any:
         shape = as_matrix_shape(cls.__name__, shape)
         return cls((jnp.empty(0, dtype), jnp.empty(0, index_dtype),
-                    jnp.zeros(cls._n_rows(shape) + 1, index_dtype)), shape=shape)
+                    jnp.zeros(shape[cls._along] + 1, index_dtype)), shape=shape)
 
     @classmethod
     def _diagonal(cls, n_rows: int, n_cols: int, k: int, dtype: DTypeLike, index_dtype: DTypeLike
@@ -318,9 +311,7 @@ class CSR(_Compressed):
     ([0, 1, 3], [1.0, 5.0])
     """
 
-    @staticmethod
-    def _n_rows(shape: Sequence[int]) -> int:
-        return shape[0]
+    _along = 0
 
     @classmethod
     def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
@@ -355,9 +346,7 @@ class CSC(_Compressed):
     ([2.0, 1.0, 3.0], [1, 0, 1])
     """
 
-    @staticmethod
-    def _n_rows(shape: Sequence[int]) -> int:
-        return shape[1]
+    _along = 1
 
     @classmethod
     def fromdense(cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32

@@ -20,6 +20,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.tangents import UndefinedPrimal, Zero
 from pyjx.engine.types import Dims, Operand, Tangent, Values
+from pyjx.experimental.sparse.bcsr import row_starts
 from pyjx.experimental.sparse.formats import JAXSparse
 from pyjx.experimental.sparse.matrices import rows_of, times_rows
 from pyjx.lax.callbacks import in_turn, pure_callback
@@ -79,8 +80,7 @@ def _transposed(data: Array, indices: Array, indptr: Array) -> tuple[Any, Any, A
     n = get_aval(indptr).shape[0] - 1
     rows = rows_of(indptr, get_aval(data).shape[0])
     order = jnp.argsort(indices, stable=True)
-    counts = jnp.zeros(n + 1, indptr.dtype).at[indices + 1].add(1)
-    return data[order], rows[order].astype(indices.dtype), jnp.cumsum(counts, dtype=indptr.dtype)
+    return data[order], rows[order].astype(indices.dtype), row_starts(indices, n, indptr.dtype)
 
 
 def _spsolve_transpose(ct: Tangent, data: Operand, indices: Operand, indptr: Operand, b: Operand,

@@ -37,7 +37,7 @@ from pyjx.experimental.sparse import bcoo, bcsr
 from pyjx.experimental.sparse.bcoo.products import data_times
 from pyjx.experimental.sparse.bcoo.shapes import gathered
 from pyjx.experimental.sparse.creation import todense_p
-from pyjx.experimental.sparse.formats import function, refuse_dense_sum, stretched
+from pyjx.experimental.sparse.formats import function, refuse_dense_sum, stretched, with_data
 from pyjx.tree_util import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 
 # -- rules -----------------------------------------------------------------------------------------
@@ -102,12 +102,6 @@ def whole(x: object) -> Any:
 
 def narrow(x: object) -> Any:
     return x.narrow if type(x) is Stretched else x
-
-
-def with_data(mat: Any, data: ArrayLike) -> Any:
-    """The array with other elements at the same indices."""
-    children, aux = mat.tree_flatten()
-    return mat.tree_unflatten(aux, (data, *children[1:]))
 
 
 # -- elementwise operations ------------------------------------------------------------------------

@@ -29,11 +29,6 @@ from pyjx.experimental.sparse.formats import (
 )
 from pyjx.runtime.operations import op_jit
 
-TRACED_NSE = (
-    "The error arose for the nse argument of {name}. In order for {cls}.fromdense() to be used in "
-    "traced/compiled code, you must pass a concrete value to the nse (number of stored elements) "
-    "argument.")
-
 
 def columns(indices: Array) -> tuple[Any, ...]:
     """Indices `[nse, n_sparse]` as one vector for each sparse dimension."""
@@ -135,6 +130,16 @@ def count_stored(mat: Any, *, n_batch: int, n_dense: int) -> Array:
     return counts.max(initial=0)
 
 
+def number_to_store(name: str, kind: type, mat: Array, nse: Any, n_batch: int = 0, n_dense: int = 0
+                    ) -> int:
+    """How many elements the function `name`, which makes an array of a format, is to store."""
+    return concrete_or_error(  # type: ignore[no-any-return]
+        operator.index, count_stored(mat, n_batch=n_batch, n_dense=n_dense) if nse is None else nse,
+        f"The error arose for the nse argument of {name}. In order for {kind.__name__}.fromdense() "
+        "to be used in traced/compiled code, you must pass a concrete value to the nse (number of "
+        "stored elements) argument.", "" if nse is None else None)
+
+
 def check_layout(name: str, ndim: int, n_batch: int, n_dense: int) -> None:
     """Raise ValueError unless an array of rank `ndim` can have such a layout."""
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > ndim:
@@ -171,9 +176,7 @@ def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
     mat = jnp.asarray(mat)
     n_batch, n_dense = operator.index(n_batch), operator.index(n_dense)
     check_layout("bcoo_fromdense", mat.ndim, n_batch, n_dense)
-    nse_int = concrete_or_error(
-        operator.index, count_stored(mat, n_batch=n_batch, n_dense=n_dense) if nse is None else nse,
-        TRACED_NSE.format(name="bcoo_fromdense", cls="BCOO"), "" if nse is None else None)
+    nse_int = number_to_store("bcoo_fromdense", BCOO, mat, nse, n_batch, n_dense)
     data, indices = bcoo_fromdense_p.bind(mat, nse=nse_int, n_batch=n_batch, n_dense=n_dense,
                                           index_dtype=as_index_dtype("bcoo_fromdense", index_dtype))
     return BCOO._of(data, indices, mat.shape, indices_sorted=True, unique_indices=True)
@@ -350,8 +353,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
             raise ValueError("bcoo_sum_duplicates: nse must be specified when using the function "
                              "within jit, vmap, and other transformations requiring abstract "
                              "evaluation.")
-        sizes = mat.shape[mat.n_batch:mat.n_batch + mat.n_sparse]
-        nse = int(_count_different(mat.indices, sizes=sizes))
+        nse = int(_count_different(mat.indices, sizes=mat._sparse_shape))
     data, indices = bcoo_sum_duplicates_p.bind(jnp.asarray(mat.data), jnp.asarray(mat.indices),
                                                spinfo=mat._info, nse=operator.index(nse))
     return BCOO._of(data, indices, mat.shape, True, True)
@@ -359,12 +361,11 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 @op_jit(trees=True)
 def _without_zeros(mat: BCOO) -> BCOO:
-    n_batch, n_sparse, n_dense, _ = mat._properties()
     data, indices = mat.data, mat.indices
     zero = data == 0
-    if n_dense:
-        zero = zero.all(tuple(range(n_batch + 1, data.ndim)))
-    sizes = jnp.array(mat.shape[n_batch:n_batch + n_sparse], indices.dtype)
+    if mat.n_dense:
+        zero = zero.all(tuple(range(mat.n_batch + 1, data.ndim)))
+    sizes = as_row(mat._sparse_shape, indices)
     return BCOO._of(data, jnp.where(zero[..., None], sizes, indices), mat.shape)
 
 

@@ -325,7 +325,7 @@ def _padded(mat: BCOO, nse: int) -> BCOO:
     if not more:
         return mat
     data = jnp.pad(mat.data, [(0, 0)] * n_batch + [(0, more)] + [(0, 0)] * n_dense)
-    sizes = jnp.array(mat.shape[n_batch:n_batch + n_sparse], mat.indices.dtype)
+    sizes = as_row(mat._sparse_shape, mat.indices)
     padding = jnp.broadcast_to(sizes, (*mat.indices.shape[:n_batch], more, n_sparse))
     return BCOO._of(data, jnp.concatenate([mat.indices, padding], n_batch), mat.shape)
 
