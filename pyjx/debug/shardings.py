@@ -10,8 +10,7 @@ import numpy as np
 
 from pyjx.core.effects import Effects
 from pyjx.core.primitive import Primitive, register
-from pyjx.engine.batching import BatchTrace
-from pyjx.engine.types import Dims, Tangents, Values
+from pyjx.engine.rules import done_again
 from pyjx.jaxlib_api import inspection_config
 from pyjx.lax.callbacks import debug_effect
 from pyjx.lax.common import operand
@@ -187,21 +186,10 @@ def _impl(x: Any, *, callback: Callable[[Sharding], None], encode: Any) -> list[
     return []
 
 
-def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
-    inspect_sharding_p.bind(*operands, **params)
-    return [], []
-
-
-def _jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
-    return inspect_sharding_p.bind(*primals, **params), []
-
-
 def _effects(params: dict[str, Any]) -> Effects:
     return frozenset({debug_effect})
 
 
-inspect_sharding_p: Primitive = register(Primitive(
+inspect_sharding_p = done_again(register(Primitive(
     "inspect_sharding", multiple_results=True, cached=False, impl=_impl,
-    shape_rule=lambda aval, **params: [],
-    batch_axis=_batch, jvp=_jvp, effects=_effects,
-))
+    shape_rule=lambda aval, **params: [], effects=_effects)))

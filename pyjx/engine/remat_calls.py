@@ -3,8 +3,8 @@ save, and the calls of forward rules that have a say in it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from lowering.rules import rules_for
@@ -24,6 +24,7 @@ from pyjx.engine.functions import name_of
 from pyjx.engine.holders import with_all_consts
 from pyjx.engine.primitives import name_p, optimization_barrier_p
 from pyjx.engine.residuals import CutEqn, Policy, Recompute, kept_by, linearize_saving
+from pyjx.engine.rules import without_address
 from pyjx.engine.subjaxprs import (
     LinearizedJaxpr,
     batch_jaxpr,
@@ -127,13 +128,9 @@ def _log_residuals(parts: LinearizedJaxpr, n_out: int) -> None:
     logging.getLogger(__name__).warning("\n".join(lines))
 
 
-def _printed(params: Params) -> list[tuple[str, Any]]:
-    policy = re.sub(r"\b0x[0-9a-f]+", "0xXXXXXXXXXXXX", str(params["policy"]))
-    return [(key, policy if key == "policy" else params[key]) for key in sorted(params)]
-
-
 remat_p = define_call(register(Primitive(
-    "remat2", multiple_results=True, cached=False, impl=_run, printed=_printed,
+    "remat2", multiple_results=True, cached=False, impl=_run,
+    printed=partial(without_address, "policy"),
 )), _derive_remat, _linearized, _with_barrier)
 
 

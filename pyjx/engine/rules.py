@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -11,7 +12,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_written_zero
-from pyjx.engine.types import Dims, Rule, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Dims, Params, Rule, Tangent, Tangents, Value, Values
 
 
 def refused(message: str) -> Callable[..., NoReturn]:
@@ -20,6 +21,24 @@ def refused(message: str) -> Callable[..., NoReturn]:
         raise ValueError(message)
 
     return rule
+
+
+def without_address(name: str, params: Params) -> list[tuple[str, Any]]:
+    """The parameters as they are printed, that of the name without addresses of objects."""
+    shown = re.sub(r"\b0x[0-9a-f]+", "0xXXXXXXXXXXXX", str(params[name]))
+    return sorted({**params, name: shown}.items())
+
+
+def done_again(primitive: Primitive) -> Primitive:
+    """The operation, which has no results: it is done for primals, and once for a batch, unless it
+    has a batching rule."""
+    def rule(operands: Values, _: Any, **params: Any) -> Any:
+        return primitive.bind(*operands, **params), []
+
+    primitive.define(jvp=rule)
+    if primitive.batch is None and primitive.batch_axis is None:
+        primitive.define(batch=rule)
+    return primitive
 
 
 def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:

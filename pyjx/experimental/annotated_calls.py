@@ -29,8 +29,9 @@ from pyjx.engine.calls import define_call
 from pyjx.engine.metadata import items_of, xla_metadata_call_p, xla_metadata_value_p
 from pyjx.engine.moves import moved
 from pyjx.engine.primitives import optimization_barrier_p
+from pyjx.engine.rules import done_again
 from pyjx.engine.subjaxprs import batch_jaxpr, consts_as_inputs, live_inputs, part_of, selected
-from pyjx.engine.types import Dims, Params, Tangents, Values
+from pyjx.engine.types import Dims, Params, Values
 from pyjx.guards import guard
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.signature import leaf_names, parameters_of
@@ -431,7 +432,6 @@ def program_order(f: Any = None, *, enforce: bool, strict_in_out: bool | tuple[b
 class _Order(Effect):
     """It has no result, and is kept."""
 
-    droppable = False
     repeatable = True
 
     def __repr__(self) -> str:
@@ -445,19 +445,9 @@ def _shape(src: ShapedArray, dst: ShapedArray) -> list[ShapedArray]:
     return []
 
 
-def _jvp(primals: Values, tangents: Tangents) -> Any:
-    control_dep_p.bind(*primals)
-    return [], []
-
-
-def _batch(operands: Values, dims: Any) -> Any:
-    control_dep_p.bind(*operands)
-    return [], []
-
-
-control_dep_p = register(Primitive(
-    "control_dep", shape_rule=_shape, impl=lambda src, dst: [], jvp=_jvp, batch=_batch,
-    effects=lambda params: _effects, multiple_results=True))
+control_dep_p = done_again(register(Primitive(
+    "control_dep", shape_rule=_shape, impl=lambda src, dst: [],
+    effects=lambda params: _effects, multiple_results=True)))
 
 
 def control_dep(src: Any, dst: Any) -> None:

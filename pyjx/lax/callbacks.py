@@ -7,7 +7,6 @@ called once each time the program comes to them, in the order of the program if 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,8 +23,8 @@ from pyjx.core.records import Alike
 from pyjx.core.tracebacks import filter_exception
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.rules import refused
-from pyjx.engine.types import Dims, Params, Tangents, TreeDef, Values
+from pyjx.engine.rules import done_again, refused, without_address
+from pyjx.engine.types import Dims, Params, TreeDef, Values
 from pyjx.lax.common import operands_in
 from pyjx.lax.joining import concatenate, index_in_dim
 from pyjx.lax.mapping import map as map_in_turn
@@ -340,13 +339,7 @@ def _debug_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any)
     return [], []
 
 
-def _debug_jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
-    return debug_callback_p.bind(*primals, **params), []
-
-
-def printed(params: Params) -> list[tuple[str, Any]]:
-    callback = re.sub(r"\b0x[0-9a-f]+", "0xXXXXXXXXXXXX", str(params["callback"]))
-    return [(key, callback if key == "callback" else params[key]) for key in sorted(params)]
+printed = partial(without_address, "callback")
 
 
 def _io_effects(params: Params) -> Effects:
@@ -373,10 +366,10 @@ io_callback_p: Primitive = register(Primitive(
     transpose=refused("IO callbacks do not support transpose."),
 ))
 
-debug_callback_p: Primitive = register(Primitive(
+debug_callback_p: Primitive = done_again(register(Primitive(
     "debug_callback", multiple_results=True, cached=False,
     impl=lambda *args, callback, **_: show_on_host(callback, args),
     shape_rule=lambda *avals, **params: [],
     batch_axis=_debug_batch, printed=printed, physical=_physical(lambda: debug_callback_p),
-    effects=lambda params: frozenset({params["effect"]}), takes_token=True, jvp=_debug_jvp,
-))
+    effects=lambda params: frozenset({params["effect"]}), takes_token=True,
+)))

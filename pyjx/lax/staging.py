@@ -17,8 +17,9 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import DynamicJaxprTrace, Tracer
 from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import broadcast_in_dim
+from pyjx.engine.rules import done_again
 from pyjx.engine.tangents import Zero
-from pyjx.engine.types import Params, Value, Values
+from pyjx.engine.types import Params, Value
 from pyjx.lax.common import operand
 from pyjx.lax.shapes import squeeze
 from pyjx.runtime.device_put import device_put
@@ -151,15 +152,9 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
         dce_sink_p.bind(operand("dce_sink", x), prevent_mlir_dce=prevent_mlir_dce)
 
 
-def _sunk(operands: Values, others: Any, **params: Any) -> Any:
-    return dce_sink_p.bind(*operands, **params), []
-
-
-dce_sink_p = register(Primitive(
+dce_sink_p = done_again(register(Primitive(
     "dce_sink", shape_rule=lambda *avals, **_: [], multiple_results=True,
-    effects=lambda params: _sink_effects, impl=lambda *operands, **_: [], jvp=_sunk,
-    batch=_sunk,
-))
+    effects=lambda params: _sink_effects, impl=lambda *operands, **_: [])))
 
 
 # -- tokens ----------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ from pyjx.core.value_texts import shortened
 from pyjx.debug.printing import Formatter, Placeholder
 from pyjx.engine.axes import at_front, broadcast_in_dim
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.types import Dims, Tangents, TreeDef, Values
+from pyjx.engine.rules import done_again
+from pyjx.engine.types import Dims, TreeDef, Values
 from pyjx.guards import guard
 from pyjx.lax.bitwise import bitwise_and, bitwise_not, bitwise_or
 from pyjx.lax.callbacks import call_for_debugging
@@ -500,10 +501,6 @@ def _impl(failed: Any, *payload: Any, text: Any, debug: bool) -> list[Any]:
     return []
 
 
-def _jvp(primals: Values, tangents: Tangents, **params: Any) -> Any:
-    return check_p.bind(*primals, **params), []
-
-
 def _batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> Any:
     """The first of the examples that fail speaks for all."""
     size = trace.axis.size
@@ -538,10 +535,10 @@ def _not_functionalized(*operands: Any, debug: bool, **params: Any) -> list[Any]
         "error, out = jax.jit(checkify.checkify(f))(x); error.throw() raises what failed.")
 
 
-check_p: Primitive = register(Primitive(
-    "check", multiple_results=True, shape_rule=lambda *avals, **params: [], impl=_impl, jvp=_jvp,
+check_p: Primitive = done_again(register(Primitive(
+    "check", multiple_results=True, shape_rule=lambda *avals, **params: [], impl=_impl,
     batch_axis=_batch, decomposition=_not_functionalized, effects=lambda params: _effects,
-))
+)))
 
 
 # -- operations ------------------------------------------------------------------------------------
