@@ -27,6 +27,9 @@ class Effect:
     repeatable = False
     one_device = False
 
+    def __repr__(self) -> str:
+        return type(self).__name__
+
 
 class NamedAxisEffect(Effect):
     """The program reads the named axis `name` around it: its size, the position on it, or the
@@ -53,9 +56,6 @@ class RefEffect(Effect):
     """The program takes or has mutable references, and does something with them."""
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return type(self).__name__
 
 
 class ReadEffect(RefEffect):
@@ -89,9 +89,6 @@ class TypeEffect(Effect):
     __slots__ = ()
 
     droppable = True
-
-    def __repr__(self) -> str:
-        return type(self).__name__
 
 
 Effects = frozenset[Effect]

@@ -22,7 +22,7 @@ from pyjx import configuration, lax
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.named_axes import Axis
-from pyjx.core.records import Alike
+from pyjx.core.records import Alike, Shared
 from pyjx.core.scalars import scalar_constant
 from pyjx.engine.batching import batch_flat, match_axis
 from pyjx.engine.types import Value
@@ -73,7 +73,7 @@ class PRNGImpl:
         return implementation, (self.name,)
 
 
-class PRNGSpec(Alike):
+class PRNGSpec(Alike, Shared):
     """What `impl=` arguments take for a generator that no name stands for.
 
     >>> import pyjx as jax
@@ -92,12 +92,6 @@ class PRNGSpec(Alike):
 
     def __repr__(self) -> str:
         return f"PRNGSpec({self._impl.name!r})"
-
-    def __copy__(self) -> PRNGSpec:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> PRNGSpec:
-        return self
 
 
 implementations: dict[str, PRNGImpl] = {}

@@ -175,20 +175,17 @@ class _State(NamedTuple):
     failed: Any
 
 
-def minimize_bfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None = None,
-                  norm: Any = jnp.inf, gtol: Any = 1e-5, line_search_maxiter: int = 10
-                  ) -> OptimizeResults:
+def minimize_bfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int, norm: Any = jnp.inf,
+                  gtol: Any = 1e-5, line_search_maxiter: int = 10) -> OptimizeResults:
     """The method of Broyden, Fletcher, Goldfarb and Shanno: Nocedal and Wright, algorithm 6.1."""
     both = value_and_grad(fun)
-    n = x0.size
-    limit = 200 * n if maxiter is None else maxiter
-    identity = jnp.eye(n, dtype=x0.dtype)
+    identity = jnp.eye(x0.size, dtype=x0.dtype)
 
     def small(gradient: Array) -> Array:
         return jnp.linalg.norm(gradient, ord=norm) < gtol
 
     def going(s: _State) -> Array:
-        return ~small(s.gradient) & ~s.failed & (s.iterations < limit)
+        return ~small(s.gradient) & ~s.failed & (s.iterations < maxiter)
 
     def body(s: _State) -> _State:
         direction = -(s.hess_inv @ s.gradient)
@@ -265,15 +262,12 @@ class _LimitedState(NamedTuple):
     status: Any
 
 
-def minimize_lbfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None = None,
-                   norm: Any = 2, maxcor: int = 10, ftol: Any = 2.220446049250313e-09,
-                   gtol: Any = 1e-5, maxfun: Any = None, maxgrad: Any = None, maxls: int = 20
-                   ) -> OptimizeResults:
+def minimize_lbfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int, norm: Any = 2,
+                   maxcor: int = 10, ftol: Any = 2.220446049250313e-09, gtol: Any = 1e-5,
+                   maxfun: Any = None, maxgrad: Any = None, maxls: int = 20) -> OptimizeResults:
     """The method with limited memory, of `maxcor` steps: algorithm 7.5. It takes memory and time
     in proportion to the number of variables."""
     both = value_and_grad(fun)
-    n = x0.size
-    limit = 200 * n if maxiter is None else maxiter
 
     def small(gradient: Array) -> Array:
         return jnp.linalg.norm(gradient, ord=norm) < gtol
@@ -287,7 +281,7 @@ def minimize_lbfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None =
         ends = [  # the first that holds is told
             (small(point.gradient), LBFGSStatus.CONVERGED),
             (~found & ~(point.value < s.value), LBFGSStatus.NO_STEP),
-            (iterations >= limit, LBFGSStatus.TOO_MANY_ITERATIONS),
+            (iterations >= maxiter, LBFGSStatus.TOO_MANY_ITERATIONS),
             (False if maxfun is None else calls >= maxfun, LBFGSStatus.TOO_MANY_VALUES),
             (False if maxgrad is None else calls >= maxgrad, LBFGSStatus.TOO_MANY_GRADIENTS),
             (s.value - point.value < ftol, LBFGSStatus.SMALL_DECREASE),
@@ -299,7 +293,7 @@ def minimize_lbfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int | None =
                              calls, iterations, status)
 
     value, gradient = both(x0)
-    none = _Memory(*[jnp.zeros((maxcor, *shape), x0.dtype) for shape in ((n,), (n,), ())])
+    none = _Memory(*[jnp.zeros((maxcor, *shape), x0.dtype) for shape in (x0.shape, x0.shape, ())])
     init = _LimitedState(x0, value, gradient, none, jnp.asarray(1), jnp.asarray(0),
                          jnp.where(small(gradient), LBFGSStatus.CONVERGED, LBFGSStatus.GOING))
     end = lax.while_loop(lambda s: s.status == LBFGSStatus.GOING, body, init)
@@ -357,6 +351,8 @@ def minimize(fun: Callable[..., Any], x0: ArrayLike, args: tuple[Any, ...] = (),
         if option not in known:
             raise TypeError(f"minimize: got an unexpected keyword argument {option!r} in options; "
                             f"those of {method} are {', '.join(known)}.")
+    if given.get("maxiter") is None:
+        given["maxiter"] = 200 * x0.size
     given_args = wraps(fun, lambda x: _scalar(fun, fun(x, *args)))
     if not jnp.iscomplexobj(x0):
         return run(given_args, x0, **given)
@@ -382,7 +378,6 @@ def _over_complex(run: Callable[..., OptimizeResults], fun: Callable[..., Any], 
     def whole(parts: Any) -> Any:
         return lax.complex(parts[:n], parts[n:])
 
-    options.setdefault("maxiter", 200 * n)
     end = run(wraps(fun, lambda parts: fun(whole(parts))),
               jnp.concatenate([x0.real, x0.imag]), **options)
     return end._replace(x=whole(end.x), jac=jnp.conj(whole(end.jac)))

@@ -21,6 +21,7 @@ from pyjx.core.avals import ShapedArray, SymbolicDim
 from pyjx.core.frames import is_internal, is_of_foundation
 from pyjx.core.integers import max_dim, min_dim
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.records import Shared
 from pyjx.core.trace import eager_trace, state
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard
@@ -302,7 +303,7 @@ def _refuse(d: DimExpr, what: str) -> None:
 
 
 @guard
-class DimExpr(SymbolicDim):
+class DimExpr(Shared, SymbolicDim):
     """A dimension that is an expression in variables, each of which stands for an int >= 1."""
 
     __slots__ = ("_hash", "_text", "scope", "terms")
@@ -485,12 +486,6 @@ class DimExpr(SymbolicDim):
 
     def __reduce__(self) -> Any:
         return _remade, (self.scope, str(self))
-
-    def __copy__(self) -> DimExpr:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> DimExpr:
-        return self
 
 
 def _remade(scope: SymbolicScope, text: str) -> Any:

@@ -422,9 +422,6 @@ class SparseTracer(Tracer):
         """What holds the buffers: the sparse array itself."""
         return self.spvalue
 
-    def full_lower(self) -> SparseTracer:
-        return self
-
     def __repr__(self) -> str:
         return f"SparseTracer<{self.aval.str_short()}>"
 
