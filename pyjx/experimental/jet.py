@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +23,7 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import bind_all, jaxpr_as_fun, program_of
+from pyjx.core.integers import by_squaring
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Record
@@ -477,11 +478,7 @@ def _all(primal: Any, terms: Terms | None, order: int) -> Coefficients:
     return [primal, *terms]
 
 
-def _sum(values: Sequence[Any]) -> Any:
-    total = values[0]
-    for x in values[1:]:
-        total = lax.add(total, x)
-    return total
+_sum = partial(reduce, lax.add)
 
 
 def _linear_part(primitive: Primitive, terms: Sequence[Terms | None]) -> set[int]:
@@ -512,15 +509,7 @@ def _still(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms |
 def _power(primitive: Primitive, primals: Sequence[Any], terms: Sequence[Terms | None], order: int,
            params: dict[str, Any]) -> tuple[Any, Coefficients]:
     """By repeated squaring; there is no quotient by x, so that x may be zero."""
-    n = abs(params.get("y", 2))
-    found = None
-    factor: Coefficients = _all(primals[0], terms[0], order)
-    while n:
-        if n % 2:
-            found = factor if found is None else _product(found, factor)
-        n //= 2
-        if n:
-            factor = _product(factor, factor)
+    found = by_squaring(_product, _all(primals[0], terms[0], order), abs(params.get("y", 2)))
     out = primitive.bind(*primals, **params)
     if found is None:
         return out, list(no_change(out, order))

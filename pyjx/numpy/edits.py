@@ -88,21 +88,18 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
             raise ValueError("np.delete(arr, obj): for boolean indices, obj must be "
                              "one-dimensional with length matching specified axis.")
         return _without(arr, np.flatnonzero(known), axis)
-    if type(size) is not int and known.size == 1:
-        return _without_one(arr, int(known.reshape(())), axis)
-    for i in known.ravel():
+    for i in known.ravel().tolist():
         if not -size <= i < size:
             raise np.exceptions.AxisError(
                 f"delete: index {i} is out of bounds for axis {axis} with size {size}")
+    if type(size) is not int and known.size == 1:
+        return _without_one(arr, int(known.reshape(())), axis)
     return _without(arr, known.ravel(), axis)
 
 
 def _without_one(arr: ArrayLike, place: int, axis: int) -> Any:
     """The slices before and behind one, along a symbolic axis."""
     size = get_aval(arr).shape[axis]
-    if not -size <= place < size:
-        raise np.exceptions.AxisError(
-            f"delete: index {place} is out of bounds for axis {axis} with size {size}")
     place = place + size if place < 0 else place
     return lax.concatenate([lax.slice_in_dim(arr, 0, place, axis=axis),
                             lax.slice_in_dim(arr, place + 1, size, axis=axis)], axis)

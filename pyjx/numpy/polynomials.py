@@ -28,7 +28,7 @@ from pyjx.numpy.promotion import (
     strong,
 )
 from pyjx.numpy.ufuncs import as_default_float
-from pyjx.runtime.operations import op_jit
+from pyjx.runtime.operations import body_of, op_jit
 from pyjx.transforms.custom_jvp import custom_jvp
 
 
@@ -510,18 +510,12 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
         "JIT-compiled context, pass strip_zeros=False, but be aware that leading zeros will result "
         "in some returned roots being set to NaN.")
     places = np.flatnonzero(known)
-    if not len(places):
+    if not len(places) or places[0] == len(known) - 1:
         return jnp.zeros(0, dtypes.to_complex_dtype(dtype_of(p)))
-    if places[0] == len(known) - 1:
-        return jnp.zeros(0, dtypes.to_complex_dtype(dtype_of(p)))
-    return _roots(p[int(places[0]):])
+    return _companion_eigenvalues(p[int(places[0]):])
 
 
 @op_jit
-def _roots(p: Array) -> Any:
-    return _companion_eigenvalues(p)
-
-
 def _companion_eigenvalues(p: Array) -> Any:
     n = get_aval(p).shape[0] - 1
     below = jnp.eye(n, k=-1, dtype=dtype_of(p))
@@ -535,7 +529,7 @@ def _every_root(p: ArrayLike) -> Any:
     size = get_aval(p).shape[0]
     leading = jnp.argmax(jnp.append(p != 0, True))
     p = jnp.where(leading == size, 1, p)
-    found = _companion_eigenvalues(jnp.roll(p, -leading))
+    found = body_of(_companion_eigenvalues)(jnp.roll(p, -leading))
     found = found[jnp.argsort(found == 0, stable=True)]
     kept = lax.iota(np.int32, size - 1) < size - 1 - leading
     return jnp.where(kept, found, np.asarray(complex(np.nan, np.nan), dtype_of(found)))

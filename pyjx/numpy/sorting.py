@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -525,10 +526,7 @@ def _flattened(x: ArrayLike, axes: tuple[int, ...]) -> Any:
     if len(axes) == 1:
         return x
     kept = get_aval(x).shape[:len(shape) - len(axes)]
-    size = 1
-    for i in axes:
-        size *= shape[i]
-    return lax.reshape(x, (*kept, size))
+    return lax.reshape(x, (*kept, math.prod([shape[i] for i in axes])))
 
 
 @any_ranks
