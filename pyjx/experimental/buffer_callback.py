@@ -4,7 +4,7 @@ place."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyjx import jaxlib_api
 from pyjx.core.effects import Effects, no_effects
@@ -16,13 +16,10 @@ from pyjx.engine.types import Dims, Params, TreeDef, Values
 from pyjx.lax.callbacks import batch_by_method, check_vmap_method, io_effect, printed, result_aval
 from pyjx.lax.common import operand
 from pyjx.lax.foreign_calls import alias_pairs
-from pyjx.lazy import directory, refuse
+from pyjx.lazy import directory
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
-
-if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__)
 
 Buffer: Any = jaxlib_api.Buffer
 ExecutionContext: Any = jaxlib_api.ExecutionContext

@@ -22,7 +22,7 @@ from pyjx.core.meshes import AbstractMesh, AxisType
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.value_texts import counted, shortened
 from pyjx.engine.functions import name_of
-from pyjx.lazy import directory, refuse
+from pyjx.lazy import directory
 from pyjx.parallel.mapping import shard_map
 from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.jit import jit
@@ -231,9 +231,6 @@ def _words(value: str, rule: str) -> Iterator[Any]:
 
 __all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "custom_partitioning",
            "custom_partitioning_p"]
-
-if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__)
 
 
 class custom_partitioning:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from pyjx.engine.rules import forward_rule
 from pyjx.engine.tangents import Zero, instantiate, materialized, zero_tangent
 from pyjx.engine.types import Flags, TreeDef
 from pyjx.lax.elementwise import stretch
-from pyjx.lazy import directory, refuse
+from pyjx.lazy import directory
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
 __all__ = [
@@ -49,9 +49,6 @@ __all__ = [
     "jet_rules", "jet_subtrace", "linear_prop", "traceable", "zero_prop", "zero_series",
     "zero_term",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__)
 
 class _WrappedFun(Protocol):
     """A function that is wrapped by `pyjx.extend.linear_util`."""

@@ -5,19 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pyjx.core.meshes import device_array
-from pyjx.lazy import directory, refuse
+from pyjx.lazy import directory
 from pyjx.runtime import backends
 from pyjx.runtime.sharding import prime_factors
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
-
-if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__)
 
 Devices = np.ndarray[Any, Any]
 Shape = tuple[int, ...]

@@ -17,7 +17,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.primitive import Primitive
-from pyjx.lazy import directory, refuse
+from pyjx.lazy import directory
 from pyjx.nn.activations import sigmoid, tanh
 from pyjx.transforms.vjp import vjp
 
@@ -29,9 +29,6 @@ __all__ = [
     "rnn_abstract_eval", "rnn_bwd_abstract_eval", "rnn_bwd_p", "rnn_fwd_p", "sigmoid",
     "swap_lstm_gates", "tanh", "unpack_lstm_weights",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__)
 
 Weights = dict[int, Array]
 

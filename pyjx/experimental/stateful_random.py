@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +16,10 @@ from pyjx.core.avals import canonical_shape, get_aval
 from pyjx.core.references import Ref
 from pyjx.core.trace import eager_trace, state
 from pyjx.lax.references import addupdate, new_ref
-from pyjx.lazy import directory, refuse
+from pyjx.lazy import directory
 from pyjx.tree_util import GetAttrKey, register_pytree_with_keys
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
-
-if not TYPE_CHECKING:
-    __getattr__ = refuse(__name__)
 
 
 def stateful_rng(seed: Any = None, *, impl: str | None = None) -> StatefulPRNG:
