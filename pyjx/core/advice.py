@@ -384,17 +384,15 @@ def _as_unsorted(exc: Exception, found: re.Match[str], last: TracebackType) -> s
             f"{keys} cannot be ({exc.__cause__}). Let all be of one type, such as str.")
 
 
+def _as_rule(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """How the library calls a function of the user's that takes other arguments."""
+    calls = _passed_by(exc)[1].items()
+    return next((f"{found.string}. It is called as {_call_of(name, frame)}."
+                 for name, frame in calls), None)
+
+
 def _as_called(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    """How the library calls a function of the user's that takes other arguments, or what else a
-    call lacks."""
-    if without := _without_object(last):
-        return f"{found.string}. {without}"
-    if _refused_by_class(found.string, last):
-        return (f"{found.string}. What a class is registered as a pytree with is called as "
-                "flatten(node), which gives (children, aux), and unflatten(aux, children).")
-    _, calls = _passed_by(exc)
-    for name, frame in calls.items():
-        return f"{found.string}. It is called as {_call_of(name, frame)}."
+    """What a call of a function or class of this package lacks."""
     name, called = value_called(last.tb_frame, last.tb_lasti)
     text, ours = found.string, misspelt.is_ours(last) and not is_internal(
         last.tb_frame.f_code.co_filename)
@@ -466,18 +464,21 @@ def _without_object(last: TracebackType) -> str:
             f"object: call it on an object, as in {owner.__name__}(...).{names[-1]}(...).")
 
 
-def _refused_by_class(text: str, last: TracebackType) -> bool:
-    """Whether what refuses its arguments is a function that a class was registered as a pytree
-    with."""
+def _as_registered(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """How the functions are called that a class was registered as a pytree with."""
     name, value = value_called(last.tb_frame, last.tb_lasti)
+    is_leaf = last.tb_frame.f_locals.get("is_leaf")
+    refused = "flatten" in name and not found.string.startswith(
+        f"{getattr(is_leaf, '__qualname__', '')}()")
     if not is_internal(last.tb_frame.f_code.co_filename):  # C++ flattens what jitted functions get
         args, kwargs = arguments_at(last.tb_frame, last.tb_lasti) or (None, {})
+        refused = False
         with suppress(TypeError):  # it is the jitted function that refuses them
-            return args is not None and _static(value) is not None and bool(
+            refused = args is not None and _static(value) is not None and bool(
                 signature(value).bind(*args, **kwargs))
-        return False
-    is_leaf = last.tb_frame.f_locals.get("is_leaf")
-    return "flatten" in name and not text.startswith(f"{getattr(is_leaf, '__qualname__', '')}()")
+    return (f"{found.string}. What a class is registered as a pytree with is called as "
+            "flatten(node), which gives (children, aux), and unflatten(aux, children)."
+            ) if refused else None
 
 
 def _static(value: Any) -> Any:
@@ -704,7 +705,10 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
      lambda exc, found, last: f"{found.string}. It is called as policy(prim, *avals, **params)."
      if str(last.tb_frame.f_globals.get("__name__")).startswith("pyjx.engine.") and callee(
          last.tb_frame, last.tb_lasti)[0][-1:] == ["policy"] else None),
-    (TypeError, misspelt.UNEXPECTED, misspelt.as_meant), (TypeError, _ARITY, _as_called),
+    (TypeError, misspelt.UNEXPECTED, misspelt.as_meant),
+    (TypeError, _ARITY, lambda exc, found, last: f"{found.string}. {without}" if (
+        without := _without_object(last)) else None),
+    *[(TypeError, _ARITY, completed) for completed in (_as_registered, _as_rule, _as_called)],
     (TypeError, _SURPLUS, _as_surplus),
     (ValueError, "^The to_iterable(_with_keys)? function for a custom PyTree node",
      lambda exc, found, last: (
