@@ -548,7 +548,8 @@ def test_traced_values_name_the_argument_and_the_line():
     assert str(caught.value) == (
         "Shapes must be 1D sequences of concrete values of integer type, got "
         "(JitTracer(~int32[]),).\n"
-        "If using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions.\n"
+        "If using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions, "
+        "and pass Python's int there: arrays cannot be static.\n"
         f"The error occurred while tracing the function zeros at {__file__}:{line} for jit. This "
         "concrete value was not available in Python because it depends on the value of the "
         "argument n.")

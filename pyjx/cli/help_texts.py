@@ -70,13 +70,14 @@ def _explanations() -> dict[str, str]:
     return found
 
 
-def _public(name: str) -> str:
-    """Where a function of this name is explained."""
+def _elsewhere(name: str, known: Iterable[str]) -> str:
+    """Where else a name is explained, or which other ones are near to it."""
     for module in (pyjx, pyjx.numpy, pyjx.lax, pyjx.random, pyjx.nn, pyjx.experimental):
-        if hasattr(module, name):
-            place = module.__name__.replace("pyjx", "jax", 1)
-            return f"; of the function there is help({place}.{name})."
-    return "."
+        if callable(getattr(module, name, None)):
+            return f"It is explained by help({module.__name__.replace('pyjx', 'jax', 1)}.{name})."
+    close = get_close_matches(name, known) or _holding(name, known)
+    return f"Did you mean {' or '.join(close)}?" if close else (
+        "`python -m pyjx explain` lists them.")
 
 
 def _holding(name: str, known: Iterable[str]) -> list[str]:
@@ -106,10 +107,8 @@ def main(arguments: Sequence[str]) -> int:
     if name in known:
         print(f"{name}\n\n{known[name]}")
         return 0
-    close = get_close_matches(name, known) or _holding(name, known)
-    print(f"python -m pyjx explain: there is no error or flag {name!r}. "
-          + (f"Did you mean {' or '.join(close)}?" if close else
-             "`python -m pyjx explain` lists them" + _public(name)), file=sys.stderr)
+    print(f"python -m pyjx explain: there is no error or flag {name!r}. {_elsewhere(name, known)}",
+          file=sys.stderr)
     return 2
 
 

@@ -515,8 +515,8 @@ def hashable(kind: str, value: str, error: str, ours: bool = False) -> str:
     if "PRNGKeyArray" in kind:
         return f"{held}Keys are no static arguments: {left_out}"
     if "Array" in kind or "ndarray" in kind:
-        number = _python_type(value) if not ours else ""
-        given = number and f"give {number}(x), or "
+        other = _hashable_array(value) if not ours else ""
+        given = other and f"give {other}, or "
         return f"{held}Arrays are no static arguments: {given}{left_out}"
     if re.search(r"\b[Aa]rray\(", value):
         return f"It holds arrays, which are no static arguments: {left_out}"
@@ -529,15 +529,16 @@ def hashable(kind: str, value: str, error: str, ours: bool = False) -> str:
         "@dataclasses.dataclass(frozen=True).")
 
 
-def _python_type(text: str) -> str:
-    """Of which of Python's types the number is that an array shows; empty of no such text."""
+def _hashable_array(text: str) -> str:
+    """What has a hash in the place of the array that shows as `text`: a number, or a tuple of
+    integers, which may be a shape; empty of any other."""
     if text in ("True", "False"):
-        return "bool"
+        return "bool(x)"
     for kind in (int, float, complex):
         with suppress(ValueError):
             kind(text)
-            return kind.__name__
-    return ""
+            return f"{kind.__name__}(x)"
+    return "tuple(x.tolist())" * bool(re.fullmatch(r"\[\d+(?:\s+\d+){,7}\]", text))
 
 
 def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
@@ -783,6 +784,8 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
     (TypeError, "^'[\\w.]+' object does not support the .*context manager protocol", _as_context),
     (TypeError, r"^'(?:\w+\.)*(\w+)' object is not callable$", _as_called_value),
     (TypeError, "^(and|or|xor|not) does not accept dtype .*?(?= Compare floats)", _as_compared),
+    (TypeError, r"^type (?:\w*Tracer|ArrayImpl) doesn't define __trunc__ method$",
+     "Use jnp.trunc(x), or x.astype(int)."),
     (TypeError, r"^Array\(\) takes no arguments$",
      "Make an array by jnp.asarray(values), or jnp.zeros(shape)."),
     (TypeError, r"^%\w format: .* not (?:\w+\.)*ArrayImpl$",

@@ -88,12 +88,11 @@ def _dimension(d: Any) -> Any:
 
 def shape_error(shape: Any) -> TypeError:
     """The error for what is no shape; of a traced size in it, it says where that comes from."""
-    # NumPy's short vectors are of sizes, if of another dtype
-    rank = getattr(shape, "ndim", 0) - (isinstance(shape, np.ndarray) and shape.size <= _MOST_SIZES)
-    hint = " Did you mean its .shape?" * (rank > 0)
+    of_data = getattr(shape, "ndim", 0) > 0 and not _is_of_sizes(shape)
     shape = (shape,) if getattr(shape, "shape", None) == () else shape
     return TypeError("Shapes must be 1D sequences of concrete values of integer type, "
-                     f"got {shortened(shape)}.{hint}{_traced_dimension(shape)}")
+                     f"got {shortened(shape)}.{' Did you mean its .shape?' * of_data}"
+                     f"{_traced_dimension(shape, of_data)}")
 
 
 def _listed(shape: Any) -> list[Any]:
@@ -129,13 +128,25 @@ def entries(values: Any) -> Any:
     return values
 
 
-def _traced_dimension(shape: Any) -> str:
-    """A hint for shapes that are computed from traced values."""
+def _is_of_sizes(values: Any) -> bool:
+    """Whether an array is of sizes, as short vectors are: NumPy's of another dtype, or traced ones
+    of integers."""
+    try:
+        entries(values)
+    except TypeError:
+        return False
+    return isinstance(values, np.ndarray) or getattr(values.dtype, "kind", "") in ("i", "u")
+
+
+def _traced_dimension(shape: Any, of_data: bool) -> str:
+    """A hint for shapes that are computed from traced values, or are such `of_data`."""
     for d in shape if isinstance(shape, (tuple, list)) else (shape,):
         if hasattr(d, "_origin_msg"):
             d._check_alive()
-            cure = cure_for(d, of_argument="If using `jit`, try using `static_argnums` or applying "
-                            "`jit` to smaller subfunctions.")
+            cure = "" if of_data else cure_for(
+                d, "a tuple of Python's ints" if d.shape else "Python's int",
+                of_argument="If using `jit`, try using `static_argnums` or applying `jit` to "
+                "smaller subfunctions, and pass {} there: arrays cannot be static.")
             return f"{cure and chr(10)}{cure}{d._origin_msg()}"
         if isinstance(d, str) and d.isidentifier() and d is not shape:
             return f" Sizes with names are those of jax.export.symbolic_shape({d!r})."

@@ -305,8 +305,15 @@ def _instructions(code: CodeType) -> list[Instruction]:
     key = code.co_filename, code  # which is equal to one of another file
     found: list[Instruction] | None = _read.get(key)
     if found is None:
-        found = _read[key] = [part for i in get_instructions(code) for part in _parts(i)]
+        found = _read[key] = _as_later([part for i in get_instructions(code) for part in _parts(i)])
     return found
+
+
+def _as_later(every: list[Instruction]) -> list[Instruction]:
+    """Instructions with calls as one each, as from Python 3.12 on: in 3.11 the first one of two is
+    what calls, once code has run some times."""
+    return [i if was is None or was.opname != "PRECALL" else i._replace(offset=was.offset)
+            for was, i in zip([None, *every], every, strict=False) if i.opname != "PRECALL"]
 
 
 def _parts(i: Instruction) -> list[Instruction]:
@@ -318,18 +325,18 @@ def _parts(i: Instruction) -> list[Instruction]:
             for kind, name in zip(kinds, i.argval, strict=True)]
 
 
-def failed_at(tb: TracebackType) -> Instruction:
-    """The instruction that failed; of one that asks for a truth value alone, as Python 3.13 has
-    them, the next one, which that is for."""
-    every = _instructions(tb.tb_frame.f_code)
-    k = max([k for k, i in enumerate(every) if i.offset <= tb.tb_lasti])
+def failed_at(frame: FrameType, at: int) -> Instruction:
+    """The instruction that failed at an offset; of one that asks for a truth value alone, as Python
+    3.13 has them, the next one, which that is for."""
+    every = _instructions(frame.f_code)
+    k = max([k for k, i in enumerate(every) if i.offset <= at])
     return every[k + (every[k].opname == "TO_BOOL" or every[k].argrepr[:5] == "bool(")]
 
 
 def is_called_without(tb: TracebackType) -> bool:
     """Whether an attribute that was not found is called at once, without arguments."""
     after = [i for i in _instructions(tb.tb_frame.f_code)
-             if i.offset > tb.tb_lasti and i.opname not in ("PRECALL", "PUSH_NULL")]
+             if i.offset > tb.tb_lasti and i.opname != "PUSH_NULL"]
     return after[:1] != [] and after[0].opname == "CALL" and not after[0].arg
 
 
@@ -343,9 +350,8 @@ def arguments_at(frame: FrameType, at: int) -> tuple[list[Any], dict[str, Any]] 
         return None
     constants = frame.f_code.co_consts  # Python 3.11 does not look these up
     names: tuple[str, ...] = before.pop().argval if call.opname == "CALL_KW" else ()
-    while before[-1].opname in ("PRECALL", "KW_NAMES"):
-        passed = before.pop()
-        names = constants[passed.arg or 0] if passed.opname == "KW_NAMES" else names
+    if before[-1].opname == "KW_NAMES":
+        names = constants[before.pop().arg or 0]
     values = _on_stack(call.arg or 0, before, frame)
     if values is None:
         return None
@@ -405,7 +411,7 @@ def is_stored(tb: TracebackType) -> bool:
 
 def only_raises(tb: TracebackType) -> bool:
     """Whether an `if` that failed does nothing but raise, whatever else holds."""
-    jump = failed_at(tb)
+    jump = failed_at(tb.tb_frame, tb.tb_lasti)
     body = [i for i in _instructions(tb.tb_frame.f_code) if jump.offset < i.offset < jump.argval]
     return bool(body) and body[-1].opname == "RAISE_VARARGS" and not any(
         [i.opcode in hasjrel for i in body])

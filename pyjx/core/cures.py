@@ -4,6 +4,7 @@ in the code of the caller. Loaded as the first error is completed."""
 
 from __future__ import annotations
 
+import cmath
 import math
 import re
 import sys
@@ -22,10 +23,18 @@ from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.errors import ConcretizationTypeError, Said, told_otherwise
 from pyjx.tree_util import tree_flatten_with_path, tree_structure
 
+# What serves in the place of Python's functions: of the same name where nothing else is said.
+_OTHERS = {
+    **{name: f"jax.scipy.special.{name}" for name in ("erf", "erfc", "factorial", "gamma")},
+    "dist": "jnp.linalg.norm(jnp.asarray(p) - jnp.asarray(q))", "fsum": "jnp.sum(jnp.asarray(xs))",
+    "lgamma": "jax.scipy.special.gammaln", "phase": "jnp.angle",
+    "polar": "(jnp.abs(z), jnp.angle(z))", "rect": "r * jnp.exp(1j * phi)",
+    "remainder": "x - y * jnp.round(x / y)", "sumprod": "jnp.vdot", "ulp": "jnp.spacing"}
 _FOR_ARRAYS: dict[Any, str] = {
     **{f: f"jnp.{f.__name__}" for f in (max, min, any, all)}, sorted: "jnp.sort",
-    **{f: f"jnp.{name}" for name, f in vars(math).items()  # math.remainder is another one
-       if hasattr(np, name) and callable(f) and name != "remainder"}}
+    **{f: _OTHERS.get(name, f"jnp.{name}") for package in (math, cmath)
+       for name, f in vars(package).items()
+       if callable(f) and (name in _OTHERS or hasattr(sys.modules["pyjx"].numpy, name))}}
 
 
 def as_asked(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
@@ -82,7 +91,7 @@ _OF_SIZES = " A size must be known as it is traced, like a static argument of ji
 def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
     """What serves in the place of what failed; None where nothing else is known."""
     frame, at, code = tb.tb_frame, tb.tb_lasti, tb.tb_frame.f_code.co_code
-    operation, before = call_code.failed_at(tb).opname, opname[code[max(at - 2, 0)]]
+    operation, before = call_code.failed_at(frame, at).opname, opname[code[max(at - 2, 0)]]
     kernel, of_ref = " for pallas_call." in said.origin, _is_of_ref(tb)
     sliced = before == "BUILD_SLICE" or operation.endswith("_SLICE")
     if of_ref and sliced:
@@ -103,7 +112,7 @@ def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
         return _Cure(_PYTHONS.format("not", "~x of Booleans, or jnp.logical_not(x)")
                      + "".join(static))
     if operation == "CONTAINS_OP":
-        return _Cure(_PYTHONS.format("in", "jnp.any(x == y) or jnp.isin"))
+        return _Cure(_PYTHONS.format("in", "jnp.isin(x, jnp.asarray(y))"))
     outside = list(call_code.around(tb))
     if any([name == "LOAD_ASSERTION_ERROR" for name, _ in outside]):
         return _Cure(_ASSERTED.format("assert", "x"))
@@ -159,6 +168,10 @@ def _in_place_of(name: str, called: Any, frame: FrameType, at: int, origin: str 
     other = _FOR_ARRAYS.get(called) if type(called) is type(max) else None
     if not other or kwargs:
         return ""
+    if called in (math.log, cmath.log) and args[1:]:
+        other = f"{other}(x) / {other}(base)"
+    if called in (math.hypot, math.gcd, math.lcm) and args[2:]:
+        other = f"functools.reduce({other}, (x, y, ...))"
     if called not in (max, min, sorted, any, all):
         return _PYTHONS.format(name, other)
     asked, xs = _PYTHONS.partition(" use")[0].format(name), args
@@ -177,6 +190,8 @@ def _in_place_of(name: str, called: Any, frame: FrameType, at: int, origin: str 
 def _of_several(other: str, args: Sequence[Any], xs: Sequence[Any], known: bool) -> str:
     """What serves for several values: `xs`, as far as they are known, which are the arguments or
     the elements of the only one."""
+    if args[2:]:
+        return f"{other}(jnp.asarray((x, y, ...)))"
     if args[1:]:
         return f"{other}imum(x, y)"
     several = f"{other}(jnp.asarray({'xs' if xs else 'list(xs)'}))"
@@ -296,7 +311,7 @@ def as_number(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     at = frame.f_lasti
     if not hasattr(x, "aval") or is_internal(frame.f_code.co_filename):
         return None
-    operation, said = opname[frame.f_code.co_code[at]], found[0].removesuffix(".")
+    operation, said = call_code.failed_at(frame, at).opname, found[0].removesuffix(".")
     name, called = value_called(frame, at) if operation in CALLS else ("", None)
     if other := _in_place_of(name, called, frame, at, None):
         return f"{said}. {other}"

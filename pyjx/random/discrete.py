@@ -647,7 +647,8 @@ def categorical(key: KeyLike, logits: ArrayLike, axis: int = -1,
     aval = get_aval(logits)
     if not dtypes.issubdtype(aval.dtype, np.floating):
         raise ValueError("dtype argument to `gumbel` must be a float dtype, got "
-                         f"{dtypes.name(aval.dtype)}")
+                         f"{dtypes.name(aval.dtype)}: logits must be floats, as by "
+                         "logits.astype(float)")
     axis = as_axis("categorical", "axis", axis, aval.ndim)
     batch = tuple([n for i, n in enumerate(aval.shape) if i != axis])
     if shape is None:

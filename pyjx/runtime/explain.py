@@ -372,9 +372,13 @@ CURES = {
 }
 
 
+_BY_DEFAULT = " by default"
+
+
 def cure_for(change: Change) -> str:
     """What to do about it."""
-    if "not given" in (change.before, change.after) and change.where.isidentifier():
+    values = {change.before.removesuffix(_BY_DEFAULT), change.after.removesuffix(_BY_DEFAULT)}
+    if change.where.isidentifier() and (len(values) == 1 or "not given" in values):
         return f"give {change.where} in each call, or in none"
     return CURES["identity" if change.kind == "static" and "another" in change.after
                  else change.kind]
@@ -494,17 +498,22 @@ def _kind(old: Any, now: Any) -> str:
 
 def _static_changes(before: Entry, after: Entry) -> list[Change]:
     then = {s.name: s for s in before.static}
+    left_out = {name: text + _BY_DEFAULT for name, text in after.source.captured}
     changes = []
     for now in after.static:
         old = then.pop(now.name, None)
         if old is None:
-            changes.append(Change("static", now.name, "not given", now.text))
-        elif old != now:
+            changes.append(
+                Change("static", now.name, left_out.get(now.name, "not given"), now.text))
+        elif old._replace(way=now.way) == now:
+            changes += [Change("keyword", now.name, old.way, now.way)] * (old != now)
+        else:
             same = old.text == now.text
             text = f"another {now.kind} that does not equal it" if same and old.kind == now.kind \
                 else f"{now.text} of type {now.kind}" if same else now.text
             changes.append(Change("static", now.name, old.text, text))
-    return changes + [Change("static", s.name, s.text, "not given") for s in then.values()]
+    return changes + [Change("static", s.name, s.text, left_out.get(s.name, "not given"))
+                      for s in then.values()]
 
 
 def _structure_changes(before: Entry, after: Entry) -> list[Change]:

@@ -99,12 +99,14 @@ WeakProgram = Callable[[], ClosedJaxpr | None]  # a weak reference, unless repor
 
 
 class Static(Record):
-    """A static argument: its name, its class, a short text, its hash."""
+    """A static argument: its name, its class, a short text, its hash, and whether it was given `by
+    keyword` or `by position`."""
 
     name: str
     kind: str
     text: str
     hash: int
+    way: str
 
 
 class Layout(Record):
@@ -391,7 +393,8 @@ def _statics(parameters: Parameters | None, static: Any) -> tuple[Static, ...]:
             hashed = hash(value)
         except TypeError:
             hashed = 0
-        statics.append(Static(name, kind.__qualname__, in_short(value), hashed))
+        way = "by keyword" if isinstance(where, str) else "by position"
+        statics.append(Static(name, kind.__qualname__, in_short(value), hashed, way))
     return tuple(statics)
 
 

@@ -3,9 +3,12 @@ name of jax as under pyjx's own."""
 
 from __future__ import annotations
 
+import cmath
+import contextlib
 import dataclasses
 import functools
 import itertools
+import math
 import re
 import subprocess
 import sys
@@ -492,3 +495,69 @@ def test_a_tree_of_specs_has_a_sharding_for_each(specs: Any) -> None:
     made = re.search(r"jax\.tree\.map\(.*specs\)", said)[0]  # type: ignore[index]
     assert jax.tree.leaves(eval(made, {
         "jax": jax, "NamedSharding": jax.NamedSharding, "mesh": mesh, "specs": specs}))
+
+
+# -- functions of Python's -------------------------------------------------------------------------
+
+
+OPERANDS = [(0.3, 2.0), (0.3,), (1.5,), ([0.3, 0.5],), ([0.3, 0.5], [0.25, 2.0]), (6, 4), (6,)]
+# Of these the arguments are part of the program, or arrays are iterated over as they are.
+WITHOUT = {"comb", "perm", "isqrt", "ldexp", "prod", "sumprod", "trunc"}
+
+
+def computed(cure: str, args: Any) -> Any:
+    """What a cure computes: the name of a function, or an expression of what it calls them."""
+    known = {"jax": jax, "jnp": jnp, "functools": functools}
+    if "(" not in cure and " " not in cure:
+        return eval(cure, known)(*args)
+    x, y = args[0], args[-1]
+    names = {"x": x, "y": y, "base": y, "p": x, "q": y, "r": x, "phi": y, "z": x, "xs": x}
+    return eval(cure.replace("...", str(y)), known | names)
+
+
+@pytest.mark.parametrize("package", [math, cmath])
+def test_functions_of_numbers_have_those_of_arrays(package: Any) -> None:
+    for name, function in vars(package).items():
+        if not callable(function) or name in WITHOUT or name[0] == "_":
+            continue
+        for args in OPERANDS:
+            with contextlib.suppress(TypeError, ValueError):  # of another number, or its domain
+                expected = function(*args)
+                break
+        else:
+            continue
+        call = (lambda x, y, f=function: f(x, y)) if args[1:] else (lambda x, f=function: f(x))
+        said = mistake(lambda call=call, args=args: jax.jit(call)(*args))
+        cure = re.search(r"asks for the value: use (.*?)\.(?: If|\n)", said)
+        assert cure, (name, said)
+        args = jax.tree.map(complex, args) if package is cmath and name != "rect" else args
+        found = jax.jit(functools.partial(computed, cure[1]))(jax.tree.map(jnp.asarray, args))
+        np.testing.assert_allclose(np.asarray(found), expected, 1e-5, 1e-7, err_msg=name)
+
+
+def test_functions_of_several_numbers_have_those_of_as_many() -> None:
+    for function in (max, min, math.hypot):
+        said = mistake(lambda f=function: jax.jit(lambda x, y: f(x, y, 2 * y))(0.5, 2.0))
+        cure = re.search(r"asks for the value: use (.*?)\.\n", said)
+        assert cure, said
+        np.testing.assert_allclose(computed(cure[1], (0.5, 2.0)), function(0.5, 2.0, 2.0), 1e-6)
+    said = mistake(lambda: jax.jit(lambda x: x in (1, 2))(1))
+    assert "use jnp.isin(x, jnp.asarray(y)).\n" in said
+    assert computed("jnp.isin(x, jnp.asarray(y))", (1, (1, 2)))
+
+
+@pytest.mark.parametrize("made", [lambda s: jnp.zeros(s), lambda s: jnp.ones(6).reshape(s)])
+def test_an_array_in_the_place_of_a_shape_is_told_of_a_tuple(made: Any) -> None:
+    shape = jnp.array([2, 3])
+    check(lambda: jax.jit(made)(shape), "and pass a tuple of Python's ints there", without=".shape")
+    static = jax.jit(made, static_argnums=0)
+    said = mistake(lambda: static(shape))
+    cure = re.search(r"static arguments: give (.*?), or leave", said)
+    assert cure and static(eval(cure[1], {"x": shape})).shape == (2, 3)
+    check(lambda: static(V), "Arrays are no static arguments: leave this one out")
+
+
+def test_truncation_has_that_of_arrays() -> None:
+    for x in (X, jnp.float32(-1.5)):
+        check(lambda x=x: math.trunc(x), "Use jnp.trunc(x), or x.astype(int).")  # type: ignore[misc]
+        check(lambda x=x: jax.jit(math.trunc)(x), "Use jnp.trunc(x)")  # type: ignore[misc]

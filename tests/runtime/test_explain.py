@@ -90,7 +90,9 @@ SIGNATURES = {
     "static type": ([{"x": X, "scale": 1}, {"x": X, "scale": 1.0}, {"x": X, "scale": True}],
                     {"static_argnames": "scale"}, ["scale: 1 -> 1.0", "scale: 1.0 -> True"]),
     "static left out": ([{"x": X, "scale": 1}, {"x": X}],
-                        {"static_argnames": "scale"}, ["scale: 1 -> not given"]),
+                        {"static_argnames": "scale"}, ["scale: 1 -> 1 by default"]),
+    "static value by another way": ([(X, "a"), {"x": X, "y": "a"}], {"static_argnames": "y"}, [
+        "x: by position -> by keyword; y: by position -> by keyword"]),
     "the nearest of several": (
         [({"a": X, "b": X}, 1), ({"a": X[0], "b": X[0]}, 2.0), ({"a": X, "b": X}, 2.0)], {},
         ["x['a']: f32[8,128] -> f32[128]; x['b']: f32[8,128] -> f32[128]; "
@@ -731,7 +733,7 @@ def test_explain_cache_misses(caplog):
     assert first.splitlines()[0] == \
         f"TRACING CACHE MISS at {__file__}:{line + 3} (test_explain_cache_misses):"
     assert f"never seen function: <lambda> defined at {__file__}:{line + 1}" in first
-    assert "  * n: not given -> 2" in second
+    assert "  * n: 1 by default -> 2" in second
 
 
 def test_log_compiles(caplog):
