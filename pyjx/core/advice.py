@@ -515,8 +515,8 @@ def hashable(kind: str, value: str, error: str, ours: bool = False) -> str:
     if "PRNGKeyArray" in kind:
         return f"{held}Keys are no static arguments: {left_out}"
     if "Array" in kind or "ndarray" in kind:
-        other = _hashable_array(value) if not ours else ""
-        given = other and f"give {other}, or "
+        of_array = _hashable_array(value) if not ours else ""
+        given = of_array and f"give {of_array}, or "
         return f"{held}Arrays are no static arguments: {given}{left_out}"
     if re.search(r"\b[Aa]rray\(", value):
         return f"It holds arrays, which are no static arguments: {left_out}"
@@ -784,7 +784,7 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
     (TypeError, "^'[\\w.]+' object does not support the .*context manager protocol", _as_context),
     (TypeError, r"^'(?:\w+\.)*(\w+)' object is not callable$", _as_called_value),
     (TypeError, "^(and|or|xor|not) does not accept dtype .*?(?= Compare floats)", _as_compared),
-    (TypeError, r"^type (?:\w*Tracer|ArrayImpl) doesn't define __trunc__ method$",
+    (TypeError, r"^type [\w.]*(?:Tracer|ArrayImpl) doesn't define __trunc__ method$",
      "Use jnp.trunc(x), or x.astype(int)."),
     (TypeError, r"^Array\(\) takes no arguments$",
      "Make an array by jnp.asarray(values), or jnp.zeros(shape)."),

@@ -47,6 +47,7 @@ def retrace(*calls, **options):
 
 
 X = np.ones((8, 128), np.float32)
+BY_KEYWORD = "x: by position -> by keyword; y: by position -> by keyword"
 
 SIGNATURES = {
     "shape": ([(X,), (X[:7],)], {}, ["x: f32[8,128] -> f32[7,128]"]),
@@ -81,8 +82,7 @@ SIGNATURES = {
     "named tuple": ([(Pair(X, X),), ((X, X),)], {}, ["x: Pair -> tuple of 2"]),
     "field of a named tuple": ([(Pair(X, X),), (Pair(X, X[0]),)], {}, [
         "x.right: f32[8,128] -> f32[128]"]),
-    "keyword": ([(X, X), {"x": X, "y": X}], {}, [
-        "x: by position -> by keyword; y: by position -> by keyword"]),
+    "keyword": ([(X, X), {"x": X, "y": X}], {}, [BY_KEYWORD]),
     "keyword-only": ([{"x": X}, {"x": X, "scale": 2}], {}, ["scale: not given -> weak i32[]"]),
     "static value": ([{"x": X, "scale": 2}, {"x": X, "scale": 3}],
                      {"static_argnames": "scale"}, ["scale: 2 -> 3"]),
@@ -91,8 +91,7 @@ SIGNATURES = {
                     {"static_argnames": "scale"}, ["scale: 1 -> 1.0", "scale: 1.0 -> True"]),
     "static left out": ([{"x": X, "scale": 1}, {"x": X}],
                         {"static_argnames": "scale"}, ["scale: 1 -> 1 by default"]),
-    "static value by another way": ([(X, "a"), {"x": X, "y": "a"}], {"static_argnames": "y"}, [
-        "x: by position -> by keyword; y: by position -> by keyword"]),
+    "static by keyword": ([(X, 1), {"x": X, "y": 1}], {"static_argnames": "y"}, [BY_KEYWORD]),
     "the nearest of several": (
         [({"a": X, "b": X}, 1), ({"a": X[0], "b": X[0]}, 2.0), ({"a": X, "b": X}, 2.0)], {},
         ["x['a']: f32[8,128] -> f32[128]; x['b']: f32[8,128] -> f32[128]; "
