@@ -20,14 +20,13 @@ from lowering.types import (
     tensor_type,
     tensor_types,
 )
-from pyjx.core.avals import ShapedArray
+from pyjx.core.array_type import DTypeLike
+from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.jaxpr import JaxprEqn, Literal, Var
 
 if TYPE_CHECKING:
     from lowering.locations import Scope
     from lowering.module import Module
-    from pyjx.core.array_type import DTypeLike
-    from pyjx.core.avals import AbstractRef
 
 OF_TWO_BITS = (np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.uint2))
 _INT8 = np.dtype(np.int8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from lowering.rules import rule
 from lowering.shapes import reshape
 from lowering.types import i64_array, int_list, tensor_type, tensor_types
 from pyjx.core import dtypes
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.jaxpr import JaxprEqn
-
-if TYPE_CHECKING:
-    from pyjx.core.array_type import DTypeLike
 
 
 def _wide_indices(b: Block, indices: str, aval: ShapedArray) -> tuple[str, ShapedArray]:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from lowering.rules import rule
 from lowering.types import quoted, tensor_type
+from pyjx.core.avals import AbstractRef, ShapedArray
+from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
 
 if TYPE_CHECKING:
     from lowering.builder import Block
     from lowering.module import Function
-    from pyjx.core.avals import AbstractRef, ShapedArray
-    from pyjx.core.jaxpr import JaxprEqn
-    from pyjx.core.meshes import AbstractMesh, Mesh
 
 
 Texts = Sequence[str | None]

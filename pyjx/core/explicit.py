@@ -13,8 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
-from pyjx.core.avals import AbstractValue, ShapedArray, cotangent_aval
+from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray, cotangent_aval
 from pyjx.core.forbidden import check_types
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.open_sums import INSIDE, OUTSIDE, sums_of_results
 from pyjx.core.places import (
@@ -30,13 +31,10 @@ from pyjx.core.places import (
 )
 from pyjx.core.specs import PartitionSpec, axes_of, reshard_first
 from pyjx.errors import ShardingTypeError
-from pyjx.jaxlib_api import NamedSharding
+from pyjx.jaxlib_api import NamedSharding, Sharding
 
 if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef
-    from pyjx.core.layouts import ShardingLike
     from pyjx.core.primitive import Primitive
-    from pyjx.jaxlib_api import Sharding
 
 Entries = tuple[Any, ...]  # for each dimension an axis, a tuple of axes, or None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from pyjx.core.explicit import (
 )
 from pyjx.core.integers import as_ints, as_sizes
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.named_axes import Axis, sharding_along
 from pyjx.core.primitive import (
     ANY_WAY_IF_SMALL,
@@ -45,10 +46,7 @@ from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.types import BatchDims, Operand, Tangent, Tangents, Value, Values
 from pyjx.errors import ShardingTypeError
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
-    from pyjx.jaxlib_api import Sharding
+from pyjx.jaxlib_api import Sharding
 
 
 def checked_aval(name: str, x: object, position: int = 0) -> ShapedArray:

@@ -9,20 +9,17 @@ are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.evaluation import holds_jaxprs, program_of
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from pyjx.core.source_info import summarize
 from pyjx.errors import KeyReuseError
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 

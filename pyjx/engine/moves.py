@@ -8,30 +8,24 @@ stands above these, with the public functions: runtime/device_put.py, runtime/re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core.arithmetic import APART, TOGETHER, nothing
 from pyjx.core.array_type import Array
-from pyjx.core.avals import cotangent_aval, get_aval
+from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray, cotangent_aval, get_aval
 from pyjx.core.effects import no_effects
 from pyjx.core.explicit import entries_of
 from pyjx.core.forbidden import check_types
 from pyjx.core.jaxpr import JaxprEqn, Var
-from pyjx.core.meshes import Mesh
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.places import HERE, MEMORY_KINDS, UNIFORM, Space
 from pyjx.core.primitive import Primitive, cast_like, preduced_p, register
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer
-from pyjx.engine.types import BatchDims, Operand, Value, Values
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
-    from pyjx.core.meshes import AbstractMesh
-    from pyjx.engine.types import Tangent
-    from pyjx.jaxlib_api import Sharding
-
+from pyjx.engine.types import BatchDims, Operand, Tangent, Value, Values
+from pyjx.jaxlib_api import Sharding
 
 # -- to another memory or device -------------------------------------------------------------------
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.arithmetic import TOGETHER
-from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval
+from pyjx.core.avals import AbstractValue, ShapedArray, cotangent_aval, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import Literal
 from pyjx.core.places import HERE, UNIFORM
@@ -20,10 +20,6 @@ from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
 from pyjx.engine.moves import moved
 from pyjx.engine.types import Tangent, Tangents, Value, Values
 from pyjx.tree_util import register_pytree_node
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractValue
-
 
 TO_BE_LINEAR = ("What is transposed must be linear: the function of jax.linear_transpose, and a "
                 "rule of jax.custom_jvp in the tangents.")

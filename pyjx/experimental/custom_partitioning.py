@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyjx import configuration, jaxlib_api, tree_util
 from pyjx.core import dtypes
@@ -22,17 +22,14 @@ from pyjx.core.meshes import AbstractMesh, AxisType
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.value_texts import counted, shortened
 from pyjx.engine.functions import name_of
+from pyjx.engine.types import TreeDef
+from pyjx.jaxlib_api import Sharding
 from pyjx.lazy import directory
 from pyjx.parallel.mapping import shard_map
 from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.jit import jit
 from pyjx.runtime.lower import lowered_for_each
 from pyjx.runtime.sharding import NamedSharding, spec_of_hlo
-
-if TYPE_CHECKING:
-    from pyjx.engine.types import TreeDef
-    from pyjx.jaxlib_api import Sharding
-
 
 # -- rules of how dimensions belong together -------------------------------------------------------
 

@@ -10,13 +10,14 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pyjx import lax
-from pyjx.core.avals import nbytes
+from pyjx.core.avals import AbstractRef, ShapedArray, nbytes
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import by_names
 from pyjx.experimental.custom_partitioning import custom_partitioning_p
@@ -29,10 +30,6 @@ from pyjx.runtime.abstract import ShapeDtypeStruct, make_jaxpr
 from pyjx.runtime.costs import Run, constants_of, cost_of, runs_of
 from pyjx.transforms.vjp import vjp as vjp_of
 from pyjx.tree_util import tree_map
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef, ShapedArray
-    from pyjx.core.meshes import AbstractMesh, Mesh
 
 __all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "register_roofline",
            "register_standard_roofline", "roofline", "roofline_and_grad", "rooflines"]

@@ -50,10 +50,10 @@ from pyjx.core.specs import axes_of
 from pyjx.core.symbolic.solving import scope_of
 from pyjx.export import jax_format
 from pyjx.export.trees import tree_to_data
+from pyjx.jaxlib_api import Sharding
 
 if TYPE_CHECKING:
     from pyjx.export.exported import Exported
-    from pyjx.jaxlib_api import Sharding
 
 MAGIC = b"PYJXEXPT"
 VERSION = 1

@@ -7,15 +7,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from lowering.types import CLOSE, OPEN, symbols_in, tensor_type, with_symbols
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.avals import AbstractValue, ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.jaxpr import Jaxpr
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Alike, Unpickled
 from pyjx.core.symbolic.expressions import DimExpr
@@ -30,11 +31,6 @@ from pyjx.runtime.foreign_functions import families_in
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.transforms.custom_vjp import custom_vjp
 from pyjx.tree_util import PyTreeDef, tree_flatten, tree_unflatten
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractValue
-    from pyjx.core.meshes import AbstractMesh, Mesh
-
 
 # -- checks ----------------------------------------------------------------------------------------
 

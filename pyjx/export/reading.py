@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +16,13 @@ from pyjx.core.meshes import AbstractMesh
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import solve, variables_in
+from pyjx.engine.types import TreeDef
 from pyjx.export import jax_format
 from pyjx.export.container import MAGIC, MOST_ORDER, VERSION, part, unsealed
 from pyjx.export.exported import DisabledSafetyCheck, Exported, check_calling_convention
 from pyjx.export.trees import tree_from_data
 from pyjx.random.base import key_dtype
 from pyjx.runtime.sharding import NamedSharding
-
-if TYPE_CHECKING:
-    from pyjx.engine.types import TreeDef
 
 MOST_RANK = 256
 MOST_SIZE = 1 << 62

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy
@@ -11,6 +11,7 @@ import scipy
 from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike
+from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
 from pyjx.core.bounded import kept
 from pyjx.core.evaluation import literal_value, program_of
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
@@ -18,9 +19,6 @@ from pyjx.core.primitive import Primitive
 from pyjx.engine.primitives import name_p
 from pyjx.inspect.loops import Loop, programs_within
 from pyjx.lax.convert import tie_p
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
 
 Rule = Callable[..., Any]  # operands, parameters by name -> the result, or a list of results
 

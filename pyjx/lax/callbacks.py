@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.rules import done_again, refused, without_address
 from pyjx.engine.types import Dims, Params, TreeDef, Values
+from pyjx.jaxlib_api import Sharding
 from pyjx.lax.common import operands_in
 from pyjx.lax.joining import concatenate, index_in_dim
 from pyjx.lax.mapping import map as map_in_turn
@@ -32,9 +33,6 @@ from pyjx.lax.shapes import expand_dims
 from pyjx.runtime.host_calls import call_on_host, check_device, show_on_host
 from pyjx.runtime.sharding import SingleDeviceSharding
 from pyjx.tree_util import tree_flatten, tree_leaves, tree_unflatten
-
-if TYPE_CHECKING:
-    from pyjx.jaxlib_api import Sharding
 
 # -- effects ---------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from pyjx.core.frames import warn
 from pyjx.core.integers import as_shape
 from pyjx.core.scalars import scalar_constant, typed
 from pyjx.engine.axes import checked_aval
+from pyjx.engine.types import TreeDef, Value
 from pyjx.tree_util import tree_flatten
-
-if TYPE_CHECKING:
-    from pyjx.engine.types import TreeDef, Value
 
 
 def operand(name: str, x: Any, position: int = 0) -> Any:

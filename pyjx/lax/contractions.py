@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ml_dtypes as ml
 import numpy as np
@@ -19,6 +19,7 @@ from pyjx.core.explicit import Entries, batched_sharding, entries_of, replicated
 from pyjx.core.forbidden import check_collective, no_collectives
 from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.primitive import Primitive, Unrolled, register
 from pyjx.core.records import Record
 from pyjx.core.specs import axes_of, reshard_first, spec_to_give
@@ -29,9 +30,6 @@ from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Operand, Params, Tangent, Value, Values
 from pyjx.errors import ShardingTypeError
 from pyjx.lax.common import operand as _operand
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]

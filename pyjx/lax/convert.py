@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from pyjx.engine.primitives import reduce_precision_p as reduce_precision_p
 from pyjx.engine.rules import elementwise_batch, jvp_zero
 from pyjx.engine.tangents import Zero, full_aval, is_undefined_primal
 from pyjx.engine.types import Value
+from pyjx.jaxlib_api import Sharding
 from pyjx.lax.common import host_converted, operand, warn_of_complex
 from pyjx.lax.elementwise import (
     ANY,
@@ -38,9 +39,6 @@ from pyjx.lax.elementwise import (
 )
 from pyjx.runtime.resharding import placed, sharding_like
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
-
-if TYPE_CHECKING:
-    from pyjx.jaxlib_api import Sharding
 
 # -- conversion of dtypes --------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of, replicated, resolved_sharding, sharding_for
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.places import parts_along
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import axes_of, spec_to_give
@@ -35,6 +36,7 @@ from pyjx.engine.rules import jvp_by_operand
 from pyjx.engine.tangents import first_is_linear, full_aval
 from pyjx.engine.types import Operand, Value, Values
 from pyjx.errors import ShardingTypeError
+from pyjx.jaxlib_api import Sharding
 from pyjx.lax.common import check_same_dtypes
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.contractions import (
@@ -60,10 +62,6 @@ from pyjx.lax.convolution_shapes import (
     transpose_pads,
 )
 from pyjx.lax.shapes import axes_in_one, axis_in_two
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
-    from pyjx.jaxlib_api import Sharding
 
 # -- the primitive ---------------------------------------------------------------------------------
 

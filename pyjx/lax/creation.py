@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,15 +11,13 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, DTypeLike
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int, as_shape
+from pyjx.core.layouts import ShardingLike
 from pyjx.engine.primitives import iota_p
 from pyjx.engine.types import Rule
 from pyjx.lax.compare import eq, ge
 from pyjx.lax.convert import convert_element_type, full
 from pyjx.lax.elementwise import add
 from pyjx.runtime.resharding import check_mesh_is_set, placed
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 
 def iota(dtype: DTypeLike | None, size: int) -> Array:

@@ -6,7 +6,7 @@ ends. What lies after the last group takes no part.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pyjx.core.arithmetic import EACH
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.explicit import resolved_sharding
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, batch_along, moveaxis
 from pyjx.engine.rules import jvp_by_operand
@@ -34,9 +35,6 @@ from pyjx.lax.contractions import (
     product_dtype,
 )
 from pyjx.transforms.linearize import linear_transpose
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 
 class RaggedDotDimensionNumbers(records.Value):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, broadcast_entries
 from pyjx.core.integers import as_sizes
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
 from pyjx.engine.rules import jvp_zero
@@ -23,9 +24,6 @@ from pyjx.engine.types import BatchDims, Dims, Value, Values
 from pyjx.lax.common import nary_shape, operand
 from pyjx.lax.elementwise import ANY, elementwise
 from pyjx.runtime.resharding import placed
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 _UINT32 = np.dtype(np.uint32)
 

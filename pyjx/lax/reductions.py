@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.explicit import check_out_sharding, resolved_sharding
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.prefixes import two_structures
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, Primitive, register
 from pyjx.core.scalars import greatest, least
@@ -49,9 +50,6 @@ from pyjx.lax.convert import convert_element_type
 from pyjx.lax.elementwise import NUMBER_OR_BOOL, ORDERED, accepts, check_kinds, div, mul
 from pyjx.lax.joining import concatenate, split
 from pyjx.lax.shapes import reshape, squeeze
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 # -- reductions whose results have the operand's dtype ---------------------------------------------
 

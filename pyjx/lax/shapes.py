@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from pyjx.core.explicit import (
     whole_along,
 )
 from pyjx.core.integers import as_axis, as_int, as_ints, as_shape, as_sizes
+from pyjx.core.layouts import ShardingLike
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.specs import axes_of, spec_to_give
@@ -33,12 +35,8 @@ from pyjx.engine.recording import unless_idle
 from pyjx.engine.rules import jvp_zero, unbatched_dims
 from pyjx.engine.types import BatchDims, Rule, Tangent, Tangents, Value, Values
 from pyjx.errors import ShardingTypeError
+from pyjx.jaxlib_api import Sharding
 from pyjx.lax.common import operand as _operand
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
-    from pyjx.core.meshes import AbstractMesh, Mesh
-    from pyjx.jaxlib_api import Sharding
 
 
 def is_array(x: Any) -> bool:

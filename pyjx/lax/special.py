@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -47,11 +47,7 @@ from pyjx.lax.elementwise import (
 )
 from pyjx.lax.loops import while_loop
 from pyjx.lax.reductions import reduce_or
-from pyjx.lax.transcendental import accurate, exp, log, log1p, pow, rsqrt
-
-if TYPE_CHECKING:
-    from pyjx.lax.transcendental import AccuracyMode, Tolerance
-
+from pyjx.lax.transcendental import AccuracyMode, Tolerance, accurate, exp, log, log1p, pow, rsqrt
 
 # -- what they share -------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_int
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.lax.elementwise import stretch
@@ -20,8 +21,6 @@ from pyjx.numpy import creation
 from pyjx.numpy.operands import canonical_axis, names_in, numpy_function
 from pyjx.numpy.promotion import convert, operands
 
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int | str = -1,
             out_sharding: Any = None) -> Array:

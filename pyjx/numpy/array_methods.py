@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, aval_makers, canonical_shape
 from pyjx.core.frames import is_internal
+from pyjx.core.layouts import DeviceLike, ShardingLike
 from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.value_texts import in_short, is_like_array
@@ -34,9 +35,6 @@ from pyjx.numpy.promotion import convert, takes_part
 from pyjx.runtime.array import Array, ArrayImpl, no_rows
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import body_of, op_jit
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import DeviceLike, ShardingLike
 
 _Body = Callable[..., Any]
 

@@ -6,7 +6,8 @@ common dtype is the dtype of the result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import entries_of, one_entry
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.scalars import check_int_fits
 from pyjx.core.trace import Tracer
 from pyjx.engine.moves import made_to_lie
@@ -23,6 +25,7 @@ from pyjx.jaxlib_api import NamedSharding
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.contractions import (
     DotDimensionNumbers,
+    PrecisionLike,
     canonicalize_precision,
     dot_general_p,
     result_sharding,
@@ -35,12 +38,6 @@ from pyjx.numpy.promotion import convert, no_out, operands, promote_dtypes, prom
 from pyjx.numpy.reductions import promoted_integer
 from pyjx.numpy.ufuncs import multiply
 from pyjx.runtime.operations import op_jit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyjx.core.layouts import ShardingLike
-    from pyjx.lax.contractions import PrecisionLike
 
 Axes = tuple[int, ...]
 _dot_options = ("precision", "preferred_element_type", "out_sharding")

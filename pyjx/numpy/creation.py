@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from pyjx.core.avals import (
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.frames import warn
+from pyjx.core.layouts import DeviceLike, ShardingLike
 from pyjx.core.primitive import vary_like
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace, state
@@ -45,9 +46,6 @@ from pyjx.runtime.device_put import device_put, target_sharding
 from pyjx.runtime.operations import as_arrays
 from pyjx.runtime.resharding import placed, placed_array, sharding_like
 from pyjx.runtime.transfers import array_from_numpy, default_placement, put_strings
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import DeviceLike, ShardingLike
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 _registry = jaxlib_api.pytree.default_registry()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from collections.abc import Callable
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_int, as_sizes, max_dim, min_dim
+from pyjx.core.layouts import DeviceLike
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.engine.axes import broadcast_in_dim, transpose
 from pyjx.engine.tangents import full_aval
@@ -26,11 +28,6 @@ from pyjx.numpy.ranges import arange
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import op_jit
 from pyjx.transforms.custom_jvp import custom_jvp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyjx.core.layouts import DeviceLike
 
 _user_dtype = dtypes.check_and_canonicalize_user_dtype
 

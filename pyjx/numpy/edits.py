@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -38,10 +39,6 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import placed
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
 
 # -- delete and insert -----------------------------------------------------------------------------
 

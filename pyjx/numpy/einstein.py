@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,13 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.explicit import abstract_sharding
-from pyjx.lax.contractions import canonicalize_precision, product_entries, takes_real_part
+from pyjx.core.layouts import ShardingLike
+from pyjx.lax.contractions import (
+    PrecisionLike,
+    canonicalize_precision,
+    product_entries,
+    takes_real_part,
+)
 from pyjx.lazy import deferred
 from pyjx.numpy.operands import numpy_function
 from pyjx.numpy.promotion import convert, no_out
@@ -28,10 +34,6 @@ from pyjx.numpy.promotion import operands as as_operands
 from pyjx.runtime.jit import jit
 from pyjx.runtime.operations import body_of
 from pyjx.runtime.resharding import in_auto_mode, reshard
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
-    from pyjx.lax.contractions import PrecisionLike
 
 opt_einsum = deferred("opt_einsum")  # for contractions of three operands and more
 

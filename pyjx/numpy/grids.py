@@ -7,7 +7,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, canonical_shape, entries, get_aval
 from pyjx.core.integers import as_int, as_sizes
+from pyjx.core.layouts import DeviceLike
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
@@ -29,10 +30,6 @@ from pyjx.numpy.operands import canonical_axis, constant_like, numpy_function
 from pyjx.numpy.promotion import check_ranks, convert, narrowed, operands, promote_dtypes
 from pyjx.numpy.ranges import arange
 from pyjx.runtime.device_put import device_put
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import DeviceLike
-
 
 # -- numbers between two ---------------------------------------------------------------------------
 

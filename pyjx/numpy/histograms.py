@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import abstract_sharding, check_out_sharding
 from pyjx.core.integers import as_int, index
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.specs import PartitionSpec, axes_of, spec_to_give
 from pyjx.core.trace import concrete_or_error
 from pyjx.errors import ShardingTypeError
@@ -26,8 +27,6 @@ from pyjx.numpy.reductions import sum as _sum
 from pyjx.numpy.sorting import searchsorted
 from pyjx.runtime.resharding import in_auto_mode
 
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 def _counted(index: Any, weights: ArrayLike | None, size: int, out_sharding: ShardingLike = None
             ) -> Any:

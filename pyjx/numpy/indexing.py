@@ -20,6 +20,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, aval_makers, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.integers import as_bool, max_dim, min_dim
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.records import Record
 from pyjx.core.scalars import is_minus_zero, scalar_constant
 from pyjx.core.trace import eager_trace, state
@@ -54,7 +55,6 @@ from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import in_auto_mode
 
 if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
     from pyjx.lax.indexing import GatherScatterMode
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +11,11 @@ from pyjx import jaxlib_api, lax
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.bounded import BoundedDict
+from pyjx.jaxlib_api import Sharding
 from pyjx.runtime.array import no_rows, value
 from pyjx.runtime.backends import default_device
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.sharding import SingleDeviceSharding
-
-if TYPE_CHECKING:
-    from pyjx.jaxlib_api import Sharding
 
 _CHUNK = 128  # rows that one call of a program makes at most
 # A program makes a row in two thirds of the time that its copy takes, but is compiled as long as

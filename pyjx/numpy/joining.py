@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from pyjx import configuration, lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
-from pyjx.core.avals import SymbolicDim, get_aval
+from pyjx.core.avals import AbstractRef, ShapedArray, SymbolicDim, get_aval
 from pyjx.core.cure_texts import ARRAYS
 from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_ints, as_truncated_int, index
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.core.value_texts import shortened
 from pyjx.numpy.manipulation import (
@@ -35,10 +36,6 @@ from pyjx.numpy.promotion import convert, no_out, operands, promote_dtypes
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import body_of, op_jit
 from pyjx.runtime.resharding import in_auto_mode
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef, ShapedArray
-    from pyjx.core.layouts import ShardingLike
 
 # -- joining ---------------------------------------------------------------------------------------
 

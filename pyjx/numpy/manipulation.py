@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pyjx.core.array_type import Array, ArrayLike, AxisLike
 from pyjx.core.avals import canonical_shape, get_aval, shape_error
 from pyjx.core.explicit import check_out_sharding, permuted_sharding, resolved_sharding, whole_along
 from pyjx.core.integers import check_decided
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.axes import check_permutation, transpose_p
@@ -37,9 +38,6 @@ from pyjx.numpy.promotion import convert, fitted, operands, spread
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import body_of
 from pyjx.runtime.resharding import placed
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 # -- reshape ---------------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ scalars of it: both are literals in jaxprs and go with operands of any shape.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +26,6 @@ from pyjx.lax.common import broadcast_shapes, misfit, real_part_on_host, warn_of
 from pyjx.lax.elementwise import stretch
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.operations import as_arrays
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _bool = dtypes.bool_dtype
 _python_scalars = frozenset((bool, int, float, complex))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +13,12 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim
 from pyjx.core.integers import range_size
+from pyjx.core.layouts import DeviceLike, ShardingLike
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import Tracer, concrete_or_error, eager_trace, state
 from pyjx.numpy.creation import MOST_FROM_HOST, MOST_FROM_SAME_MEMORY, of_host, target_of
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.resharding import placed
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import DeviceLike, ShardingLike
 
 __all__ = ["arange"]
 

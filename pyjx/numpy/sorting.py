@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import get_aval
+from pyjx.core.layouts import ShardingLike
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.manipulation import moved
@@ -34,10 +35,6 @@ from pyjx.numpy.statistics import present
 from pyjx.runtime.operations import body_of
 from pyjx.runtime.resharding import in_auto_mode
 from pyjx.transforms.vmap import vmap
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
-
 
 # -- sorting and searching -------------------------------------------------------------------------
 

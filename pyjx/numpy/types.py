@@ -5,7 +5,7 @@ array API standard.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +13,12 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import warn
+from pyjx.core.layouts import DeviceLike
 from pyjx.core.trace import Tracer
 from pyjx.numpy.operands import canonical_axes
 from pyjx.numpy.promotion import operands
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import DeviceLike
 
 
 def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike, casting: str = "safe") -> bool:

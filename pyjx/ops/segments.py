@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +12,13 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy import reductions
 from pyjx.numpy.creation import full
 from pyjx.numpy.promotion import as_operand, check_arraylike
 from pyjx.runtime.resharding import placed
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 
 def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Callable[..., Any],

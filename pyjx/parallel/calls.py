@@ -17,17 +17,18 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyjx import lax
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval
+from pyjx.core.avals import AbstractValue, get_aval
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.contents import contents
 from pyjx.core.derived import derived
 from pyjx.core.effects import Effects, NamedAxisEffect
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.named_axes import Axis, mesh_axes, spmd_names
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
@@ -51,10 +52,6 @@ from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.device_put import device_put
 from pyjx.runtime.dispatch import single_eqn_jaxpr
 from pyjx.runtime.sharding import NamedSharding, check_spec
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractValue
-    from pyjx.core.meshes import AbstractMesh, Mesh
 
 Specs = tuple[PartitionSpec, ...]
 WHOLE = PartitionSpec()

@@ -7,13 +7,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence, Set
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from pyjx import configuration, lax
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.cure_texts import own_call
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
@@ -54,9 +54,6 @@ from pyjx.runtime.sharding import NamedSharding, check_spec
 from pyjx.runtime.stages import taking
 from pyjx.transforms.arguments import check_callable, wraps
 from pyjx.transforms.vmap import in_dims_of, mapped_size, vmap
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
 
 
 def shard_map(f: Callable[..., Any] = missing, /, *, out_specs: Any, in_specs: Any = Infer,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.jaxpr import Var
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.parallel.calls import ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from pyjx.core.avals import AbstractRef, ShapedArray
     from pyjx.core.trace import DynamicJaxprTracer
 
 

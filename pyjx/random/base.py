@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from pyjx.core.avals import ShapedArray, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_int, as_shape, as_sizes
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import eager_trace, state
@@ -46,9 +47,6 @@ from pyjx.runtime.resharding import placed
 from pyjx.runtime.resharding import placed_result as placed_result
 from pyjx.runtime.sharding import NamedSharding
 from pyjx.runtime.transfers import array_from_numpy
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 _UINT32 = np.dtype(np.uint32)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.avals import SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_axis, as_sizes
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.trace import Tracer
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcasts_to
@@ -42,10 +43,6 @@ from pyjx.random.samplers import (
     running_total,
     unit_floats,
 )
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
-
 
 # -- counts ----------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.avals import get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_int, as_sizes
+from pyjx.core.layouts import ShardingLike
 from pyjx.engine.types import Value
 from pyjx.lax.elementwise import stretch
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
@@ -31,9 +32,6 @@ from pyjx.random.samplers import (
     total,
     unit_floats,
 )
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 
 def arrays(dtype: DTypeLike, shape: tuple[int, ...], *params: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.explicit import Entries, entries_of
 from pyjx.core.integers import as_int, as_sizes
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.primitive import ON_PURPOSE, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import all_at_front
@@ -43,9 +44,6 @@ from pyjx.random.samplers import (
     total,
     unit_floats,
 )
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 # -- the primitive ---------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from pyjx.core.arithmetic import on_results
 from pyjx.core.array_type import Array, ArrayLike, AxisLike
 from pyjx.core.avals import ShapedArray, array_aval, aval_makers, get_aval
 from pyjx.core.explicit import Entries, agreed
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.places import explicit_sharding, place_of
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -36,9 +37,6 @@ from pyjx.runtime import flag_checks
 from pyjx.runtime.array import ArrayImpl, DataArray, Shard, no_rows
 from pyjx.runtime.device_put import device_put, put_handlers
 from pyjx.runtime.transfers import array_from_host
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 _UINT32 = np.dtype(np.uint32)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.dtypes import DType
 from pyjx.core.integers import as_sizes
+from pyjx.core.layouts import ShardingLike
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, wrapped_constant
 from pyjx.core.value_texts import array_cure, shortened
 from pyjx.engine.types import Value
@@ -24,9 +25,6 @@ from pyjx.lax.common import broadcast_shapes, broadcasts_to
 from pyjx.lax.elementwise import stretch
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.keys import draw_bits
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
 
 _UINTS = {n: np.dtype(f"uint{n}") for n in (8, 16, 32, 64)}
 

@@ -6,12 +6,13 @@ import importlib
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.avals import (
     AbstractRef,
     AbstractValue,
@@ -42,9 +43,6 @@ from pyjx.runtime.sharding import (
 )
 from pyjx.runtime.signature import argument_sets, check_jittable, own_attributes, static_positions
 from pyjx.tree_util import tree_map, tree_unflatten
-
-if TYPE_CHECKING:
-    from pyjx.core.array_type import DTypeLike
 
 
 def _derived(cls: type[ShapeDtypeStruct], own: dict[str, Any] | None, slots: dict[str, Any]

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core import avals, dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.avals import ShapedArray, aval_makers, length
+from pyjx.core.avals import AbstractRef, ShapedArray, aval_makers, length
 from pyjx.core.cure_texts import DELETED
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import Tracer
 from pyjx.errors import ambiguous_truth
+from pyjx.jaxlib_api import Sharding
 from pyjx.jaxlib_pytrees import of_calls
 from pyjx.lazy import deferred
 from pyjx.runtime import backends
@@ -32,10 +33,6 @@ from pyjx.runtime.sharding import (
     open_sums,
     single_device_sharding,
 )
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef
-    from pyjx.jaxlib_api import Sharding
 
 exhaustion = deferred("pyjx.runtime.exhaustion")  # under a flag alone
 

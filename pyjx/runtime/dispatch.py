@@ -11,7 +11,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import AbstractRef, ShapedArray, get_aval
@@ -32,6 +32,7 @@ from pyjx.engine.moves import reshard_p
 from pyjx.engine.own_types import all_made, all_parts, flags_of_parts, on_parts
 from pyjx.engine.physical import closed_has_keys
 from pyjx.engine.types import TreeDef
+from pyjx.jaxlib_api import Sharding
 from pyjx.jaxlib_pytrees import of_calls
 from pyjx.lazy import deferred
 from pyjx.runtime import flag_checks, ledger
@@ -44,8 +45,6 @@ from pyjx.runtime.transfers import exchange_by, moved
 
 exhaustion = deferred("pyjx.runtime.exhaustion")  # for errors
 
-if TYPE_CHECKING:
-    from pyjx.jaxlib_api import Sharding
 
 registry = jaxlib_api.pytree.default_registry()
 _LEAF = registry.flatten(0)[1]

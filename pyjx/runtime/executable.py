@@ -10,10 +10,11 @@ import numpy as np
 
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray, Token, abstract_token, get_aval
+from pyjx.core.avals import AbstractValue, ShapedArray, Token, abstract_token, get_aval
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
+from pyjx.jaxlib_api import Sharding
 from pyjx.runtime.array import ArrayImpl, ExtendedArray, put
 from pyjx.runtime.placement import Placement, in_memories
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
@@ -22,8 +23,6 @@ from pyjx.states import FlagValues
 
 if TYPE_CHECKING:
     from lowering.program import LoweredProgram
-    from pyjx.core.avals import AbstractValue
-    from pyjx.jaxlib_api import Sharding
 
 
 class Executable:

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from pyjx.core.value_texts import shortened
 from pyjx.engine.functions import source_of
 from pyjx.engine.moves import moved
 from pyjx.engine.types import TreeDef
+from pyjx.jaxlib_api import Sharding
 from pyjx.runtime import backends
 from pyjx.runtime.executable import Executable
 from pyjx.runtime.placement import Placement
@@ -45,11 +47,9 @@ from pyjx.runtime.sharding import single_device_sharding
 from pyjx.runtime.transfers import array_from_numpy, put_host
 
 if TYPE_CHECKING:
-    from types import FrameType
 
     from lowering.module import HostCall
     from lowering.program import LoweredProgram
-    from pyjx.jaxlib_api import Sharding
 
 
 _MOST_LEFT_OUT = 10_000  # calls of a run that goes on without end, as it has no results

@@ -31,6 +31,7 @@ from pyjx.core.avals import AbstractRef, get_aval, is_valid_value
 from pyjx.core.effects import has_types, is_replaced
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.layouts import DeviceLike
 from pyjx.core.named_axes import named_axes
 from pyjx.core.options import MEMORY_BUDGET, Inline
 from pyjx.core.records import Record
@@ -50,7 +51,6 @@ from pyjx.runtime.placement import NO_REQUEST, Request
 from pyjx.runtime.sharding import single_device_sharding
 
 if TYPE_CHECKING:
-    from pyjx.core.layouts import DeviceLike
     from pyjx.runtime.explain import Explanation, PaddedCalls
     from pyjx.runtime.stages import Lowered, Traced
 

@@ -8,13 +8,13 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pyjx import configuration, tree_util
 from pyjx.core.array_type import Array
-from pyjx.core.avals import get_aval, is_valid_value
+from pyjx.core.avals import AbstractRef, ShapedArray, get_aval, is_valid_value
 from pyjx.core.explicit import (
     along_the_mesh_that_is_set,
     check_out_sharding,
@@ -45,11 +45,6 @@ from pyjx.runtime.sharding import (
     check_duplicates,
     devices_of,
 )
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef, ShapedArray
-    from pyjx.core.meshes import Mesh
-
 
 # -- constraints inside programs -------------------------------------------------------------------
 

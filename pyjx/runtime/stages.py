@@ -21,7 +21,9 @@ from pyjx.core.value_texts import array_cure, shortened
 from pyjx.engine.functions import source_of
 from pyjx.engine.physical import physicalize
 from pyjx.engine.subjaxprs import consts_as_inputs
+from pyjx.engine.types import TreeDef
 from pyjx.guards import guard
+from pyjx.jaxlib_api import Sharding
 from pyjx.lazy import deferred
 from pyjx.runtime import abstract, backends, dispatch
 from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, reports, spec_of
@@ -38,8 +40,6 @@ from pyjx.runtime.signature import argument_differences, static_text
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten
 
 if TYPE_CHECKING:
-    from pyjx.engine.types import TreeDef
-    from pyjx.jaxlib_api import Sharding
     from pyjx.runtime.budgets import MemoryProfile
     from pyjx.runtime.costs import Costs
     from pyjx.runtime.explain import Explanation

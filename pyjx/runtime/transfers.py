@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pyjx import jaxlib_api
 from pyjx.core import dtypes
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict, kept
 from pyjx.core.layouts import Format
 from pyjx.core.meshes import Mesh
 from pyjx.core.specs import PartitionSpec
+from pyjx.jaxlib_api import Sharding
 from pyjx.runtime import backends
 from pyjx.runtime.array import ArrayImpl, put, value
 from pyjx.runtime.processes import group
@@ -29,10 +31,6 @@ from pyjx.runtime.sharding import (
     single_device_sharding,
     summed,
 )
-
-if TYPE_CHECKING:
-    from pyjx.core.array_type import DTypeLike
-    from pyjx.jaxlib_api import Sharding
 
 
 def put_strings(x: np.ndarray[Any, Any], sharding: Sharding | None, dtype: DTypeLike | None = None

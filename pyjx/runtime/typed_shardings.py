@@ -9,28 +9,30 @@ computes its part; and what makes an open sum of whole values makes a whole one 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.avals import ShapedArray
+from pyjx.core.avals import AbstractRef, ShapedArray
 from pyjx.core.derived import derived_structure
 from pyjx.core.effects import no_effects
 from pyjx.core.evaluation import holds_jaxprs, map_jaxprs
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.source_info import SourceInfo, no_source_info
 from pyjx.core.specs import NO_AXES, Axes, PartitionSpec, axes_of
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
 from pyjx.engine.moves import device_put_p, reshard_p, sharding_constraint_p
-from pyjx.jaxlib_api import ABORTS_AT_OPEN_RESULTS, JAXLIB_RELEASE, LOSES_OPEN_SUMS, OPENS_SUMS
+from pyjx.jaxlib_api import (
+    ABORTS_AT_OPEN_RESULTS,
+    JAXLIB_RELEASE,
+    LOSES_OPEN_SUMS,
+    OPENS_SUMS,
+    Sharding,
+)
 from pyjx.runtime.sharding import NamedSharding, summed
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef
-    from pyjx.core.meshes import AbstractMesh, Mesh
-    from pyjx.jaxlib_api import Sharding
 
 
 def _shape_rule(*avals: Any, jaxpr: ClosedJaxpr, out_avals: Any, **params: Any) -> list[Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyjx.core.arithmetic import LAST
 from pyjx.core.avals import get_aval, is_valid_value
@@ -28,7 +28,7 @@ from pyjx.engine.functions import (
 from pyjx.engine.holders import with_all_consts
 from pyjx.engine.subjaxprs import batch_jaxpr
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, materialized
-from pyjx.engine.types import Dims, Operand, Tangents, TreeDef, Value, Values
+from pyjx.engine.types import Dims, Operand, Tangent, Tangents, TreeDef, Value, Values
 from pyjx.runtime.abstract import described
 from pyjx.runtime.signature import names_when_asked
 from pyjx.transforms.arguments import check_callable
@@ -42,9 +42,6 @@ from pyjx.transforms.custom_vjp import (
     custom_vjp_primal_tree_values,
 )
 from pyjx.tree_util import broadcast_prefix, register_pytree_node, tree_map, tree_structure
-
-if TYPE_CHECKING:
-    from pyjx.engine.types import Tangent
 
 
 def _pair(fun: Callable[..., Any], made: Any) -> Any:

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import DTypeLike
-from pyjx.core.avals import ShapedArray, cotangent_aval, get_aval, is_ref_type
+from pyjx.core.avals import AbstractRef, ShapedArray, cotangent_aval, get_aval, is_ref_type
 from pyjx.core.explicit import with_dim
 from pyjx.core.frames import is_internal
 from pyjx.core.places import UNIFORM
@@ -47,9 +47,6 @@ from pyjx.transforms.linearize import jvp
 from pyjx.transforms.vjp import vjp
 from pyjx.transforms.vmap import vmap
 from pyjx.tree_util import tree_leaves
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractRef, ShapedArray
 
 custom_rules = deferred("pyjx.transforms.custom_vjp")  # for errors
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.avals import AbstractRef, cotangent_aval, get_aval
+from pyjx.core.avals import AbstractRef, AbstractValue, cotangent_aval, get_aval
 from pyjx.core.jaxpr import Jaxpr
 from pyjx.core.open_sums import same_over_mesh
 from pyjx.core.prefixes import structure_differences
@@ -25,7 +25,7 @@ from pyjx.engine.linearize import LinearProgram, LinearVar
 from pyjx.engine.logs import Lost, logging
 from pyjx.engine.subjaxprs import selected
 from pyjx.engine.tangents import Zero, as_given, instantiate, materialized
-from pyjx.engine.types import R, S, TreeDef
+from pyjx.engine.types import R, S, Tangent, TreeDef
 from pyjx.guards import guard
 from pyjx.runtime.jit import jit
 from pyjx.transforms.arguments import (
@@ -45,10 +45,6 @@ from pyjx.tree_util import (
     tree_leaves,
     tree_structure,
 )
-
-if TYPE_CHECKING:
-    from pyjx.core.avals import AbstractValue
-    from pyjx.engine.types import Tangent
 
 
 class _Place(Alike):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from pyjx.core import dtypes
+from pyjx.core.array_type import DTypeLike
 from pyjx.core.avals import ShapedArray, SymbolicDim
 from pyjx.core.frames import is_internal, is_of_foundation
 from pyjx.core.integers import max_dim, min_dim
@@ -27,7 +28,6 @@ from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard
 
 if TYPE_CHECKING:
-    from pyjx.core.array_type import DTypeLike
     from pyjx.core.symbolic.scopes import SymbolicScope
 
 FLOORDIV, MOD, MAX, MIN = "floordiv", "mod", "max", "min"

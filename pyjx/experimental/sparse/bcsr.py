@@ -16,6 +16,7 @@ from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints, as_shape
+from pyjx.core.layouts import ShardingLike
 from pyjx.experimental.sparse import bcoo
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
 from pyjx.experimental.sparse.bcoo.buffers import check_layout, number_to_store
@@ -38,11 +39,10 @@ from pyjx.experimental.sparse.formats import (
 )
 from pyjx.experimental.sparse.matrices import csr_product, rows_of, suits_library
 from pyjx.guards import guard
+from pyjx.jaxlib_api import Sharding
 from pyjx.runtime.operations import op_jit
 
 if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
-    from pyjx.jaxlib_api import Sharding
     from pyjx.lax.contractions import PrecisionLike
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,12 +34,8 @@ from pyjx.experimental.sparse.formats import (
     over_batch,
     stretched,
 )
-from pyjx.lax.contractions import dot_shape
+from pyjx.lax.contractions import PrecisionLike, dot_shape
 from pyjx.runtime.operations import op_jit
-
-if TYPE_CHECKING:
-    from pyjx.core.layouts import ShardingLike
-    from pyjx.lax.contractions import PrecisionLike
 
 
 class _Contraction(NamedTuple):

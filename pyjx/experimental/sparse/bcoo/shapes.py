@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyjx import lax
 from pyjx import numpy as jnp
@@ -21,11 +21,9 @@ from pyjx.experimental.sparse.bcoo.buffers import (
     in_bounds,
 )
 from pyjx.experimental.sparse.formats import SparseInfo, defined_by, function, stretched
+from pyjx.jaxlib_api import Sharding
 from pyjx.runtime.operations import op_jit
 from pyjx.transforms.vmap import vmap
-
-if TYPE_CHECKING:
-    from pyjx.jaxlib_api import Sharding
 
 
 def as_axes(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
