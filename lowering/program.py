@@ -116,14 +116,6 @@ def has_symbols(aval: Any) -> bool:
     return any([type(d) is not int for d in aval.shape])
 
 
-def dynamic_module(name: str, platform: str, partitions: int, avals: Sequence[Any],
-                   paths: Sequence[str] = ()) -> Module:
-    """An empty module for arguments with symbolic dimensions, which few programs have. With
-    `paths`, what messages call the parameters of `main`, it checks their shapes."""
-    return dynamic.DynamicModule(  # type: ignore[no-any-return]
-        name, platform, partitions, avals, paths)
-
-
 def _annotate(main: Function, jaxpr: Jaxpr, donated: Sequence[bool], kept: Sequence[bool],
               partitioning: shardings.Partitioning, hoisted: Sequence[bool]) -> list[ShapedArray]:
     """Say of the main function's arguments and results all that is known; the types of those
@@ -192,8 +184,8 @@ def lower(closed: ClosedJaxpr, name: str = "main", *, platform: str = "cpu",
 
     if any(map(has_symbols, jaxpr.in_avals)):
         of_params = [*[""] * len(hoisted), *compress(["", *paths][not ordered:], kept)]
-        module = dynamic_module(name, platform, partitioning.parts, jaxpr.in_avals,
-                                of_params if paths else ())
+        module: Module = dynamic.DynamicModule(name, platform, partitioning.parts, jaxpr.in_avals,
+                                               of_params if paths else ())
     else:
         module = Module(name, platform, partitioning.parts)
     module.manual = partitioning.manual

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyjx import jaxlib_api
 from pyjx.core.avals import abstract_token
-from pyjx.guards import guard
 from pyjx.lax.foreign_calls import ffi_call
-from pyjx.lazy import directory, told
+from pyjx.lazy import deferred, directory
 
 __all__ = [
     "abstract_token", "build_ffi_lowering_function", "ffi_call", "ffi_lowering",
@@ -23,17 +21,7 @@ __all__ = [
 build_ffi_lowering_function: Callable[..., Any]
 ffi_lowering: Callable[..., Any]
 
-if not TYPE_CHECKING:
-    def __getattr__(name):
-        if name in _LOWERING:  # they build MLIR operations, which few need
-            rule = getattr(importlib.import_module("pyjx.compat.lowering_rules"), name)
-            told(__name__, name, guard(rule))
-            return rule
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    guard(__getattr__)
-
-_LOWERING = ("build_ffi_lowering_function", "ffi_lowering")
+_rules = deferred("pyjx.compat.lowering_rules")  # they build MLIR operations, which few need
 
 _PLATFORMS = {"gpu": "CUDA", "cuda": "CUDA", "rocm": "ROCM", "cpu": "cpu", "tpu": "tpu"}
 
@@ -105,4 +93,6 @@ def pycapsule(funcptr: Any) -> Any:
     return new(ctypes.cast(funcptr, ctypes.c_void_p), b"xla._CUSTOM_CALL_TARGET", None)
 
 
-__dir__ = directory(__name__, __all__)
+__dir__ = directory(
+    __name__, __all__, ffi_lowering=lambda: _rules.ffi_lowering,
+    build_ffi_lowering_function=lambda: _rules.build_ffi_lowering_function)

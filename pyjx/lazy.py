@@ -183,15 +183,17 @@ class FilledModule(Package):
 guard(FilledModule)
 
 
-def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
+def directory(module: str, names: Iterable[str], **later: Callable[[], Any]
+              ) -> Callable[[], list[str]]:
     """`__dir__` for a module that is no package: its public names, and not what it imports. Called
-    at the end of it, when they are there; other names of JAX's are refused from then on.
+    at the end of it, when they are there, but for those that are made `later`, when they are used;
+    other names of JAX's are refused from then on.
 
     >>> directory("pyjx.lazy", ["attach"])()[-1]
     'attach'
     """
     own = own_dictionary(sys.modules[module])
-    own.setdefault("__getattr__", refuse(module))
+    own.setdefault("__getattr__", refuse(module, **later))
     tables[module] = {name: (module, name) for name in names}
     for name in names:
         guard(own.get(name))
@@ -203,9 +205,13 @@ def directory(module: str, names: Iterable[str]) -> Callable[[], list[str]]:
     return listed
 
 
-def refuse(module: str) -> Callable[[str], Any]:
+def refuse(module: str, **later: Callable[[], Any]) -> Callable[[str], Any]:
     """`__getattr__` for a module that is no package, and lacks names that JAX's has."""
     def missing(name: str) -> Any:
+        if name in later:
+            value = guard(later[name]())
+            told(module, name, value)
+            return value
         raise AttributeError(name) if name == ASKED else lacking(module, name)
 
     guard(missing)

@@ -291,26 +291,21 @@ def _compiled(work_dir: str, f: Callable[..., Any], f_args: Any, f_kwargs: Any, 
     return _lowered(work_dir, f, f_args, f_kwargs).compile()
 
 
-def _stablehlo_dump(compile_result: Any, **_: Any) -> SourceMapDump:
-    text = compile_result.as_text(debug_info=True)
-    return SourceMapDump(create_mlir_sourcemap(text), text, "hlo:stable-hlo")
+def _of_module(name: str, compile_fn: CompileFn, map_of: Callable[[str], SourceMap], *form: str,
+               **options: Any) -> Pass:
+    """The stage of a module, whose text `as_text` gives with these arguments."""
+    def dump(compile_result: Any, **_: Any) -> SourceMapDump:
+        text = compile_result.as_text(*form, **options)
+        return SourceMapDump(map_of(text), text, name)
 
-
-def _original_dump(compile_result: Any, **_: Any) -> SourceMapDump:
-    text = compile_result.as_text("hlo", debug_info=True)
-    return SourceMapDump(_hlo_sourcemap(text), text, "hlo:original")
-
-
-def _optimized_dump(compile_result: Any, **_: Any) -> SourceMapDump:
-    text = compile_result.as_text()
-    return SourceMapDump(_hlo_sourcemap(text), text, "hlo:optimized")
+    return Pass(name, compile_fn, dump)
 
 
 for _stage in (
     Pass("jaxpr", _jaxpr, _jaxpr_dump),
-    Pass("hlo:stable-hlo", _lowered, _stablehlo_dump),
-    Pass("hlo:original", _lowered, _original_dump),
-    Pass("hlo:optimized", _compiled, _optimized_dump),
+    _of_module("hlo:stable-hlo", _lowered, create_mlir_sourcemap, debug_info=True),
+    _of_module("hlo:original", _lowered, _hlo_sourcemap, "hlo", debug_info=True),
+    _of_module("hlo:optimized", _compiled, _hlo_sourcemap),
 ):
     register_pass(_stage)
 

@@ -29,10 +29,11 @@ from pyjx.inspect.bad_values import Comparison, Deviation, Step, place_text
 from pyjx.inspect.finding import WHOLE, OnDevices, Whole
 from pyjx.inspect.loops import programs_within
 from pyjx.inspect.numpy_interpreter import Account, evaluate
-from pyjx.inspect.running import Row, compared, double, raw, rows_of, scale_of
+from pyjx.inspect.running import Row, compared, double, raw, rows_of, scale_of, typed
 from pyjx.inspect.straight import (
     changed,
     check_keywords,
+    has_dtype,
     line_of,
     operands_of,
     repeatable_of,
@@ -292,16 +293,15 @@ class _Way(Side):
             closed, args = self.opened(closed, args)
             env = self.values(key, closed, args)
             return [v.val if isinstance(v, Literal) else env[v] for v in closed.jaxpr.outvars]
-        typed = [x if dtypes.is_extended(a.dtype) else jax.numpy.asarray(x, dtype=a.dtype)
-                 for x, a in zip(args, closed.in_avals, strict=True)]
+        given = typed(closed, args)
         if self.name == "eager":
-            return eval_jaxpr(closed.jaxpr, closed.consts, *typed)
+            return eval_jaxpr(closed.jaxpr, closed.consts, *given)
         device, options = self._placed
         if id(closed) not in self._jitted:
             self._jitted[id(closed)] = closed, jax.jit(
                 jaxpr_as_fun(closed), compiler_options=options)
         return self._jitted[id(closed)][1](  # type: ignore[no-any-return]
-            *(typed if device is None else jax.device_put(typed, device)))
+            *(given if device is None else jax.device_put(given, device)))
 
     def values(self, key: str, closed: ClosedJaxpr, args: Sequence[Any]) -> Env:
         if self.file is None:
@@ -339,11 +339,10 @@ def _recorded(closed: ClosedJaxpr, args: Sequence[Any], way: _Way, key: str
 
 def _flushed(x: Any) -> Any:
     """The operand as devices take it: numbers that have lost digits are 0."""
-    dtype = getattr(x, "dtype", np.dtype(bool))
-    if dtypes.is_extended(dtype) or not dtypes.issubdtype(dtype, np.floating):
+    if not has_dtype(x, np.floating):
         return x
     array = np.asarray(x)
-    return np.where(np.abs(array.astype(np.float64)) < float(dtypes.finfo(dtype).tiny),
+    return np.where(np.abs(array.astype(np.float64)) < float(dtypes.finfo(x.dtype).tiny),
                     np.zeros((), array.dtype), array)
 
 
@@ -543,12 +542,11 @@ class _Parts(Judge):
 
 def _apart(parts: Any, whole: Any, scope: Whole) -> tuple[float, float]:
     """How far what devices have of a value is from making it up, and what rounding explains."""
-    dtype = getattr(whole, "dtype", np.dtype(bool))
-    if dtypes.is_extended(dtype) or not dtypes.issubdtype(dtype, np.inexact):
+    if not has_dtype(whole, np.inexact):
         return 0.0, 0.0
-    wide = np.complex128 if dtypes.issubdtype(dtype, np.complexfloating) else np.float64
+    wide = np.complex128 if has_dtype(whole, np.complexfloating) else np.float64
     x, y = [np.asarray(value).astype(wide) for value in (parts, whole)]
-    allowed = float(dtypes.finfo(dtype).eps) ** 0.4 * max(scale_of(y), 1e-30)
+    allowed = float(dtypes.finfo(whole.dtype).eps) ** 0.4 * max(scale_of(y), 1e-30)
     if scope is not WHOLE:
         x, y = x.reshape(*scope.sizes, *x.shape[1:]), y[0]
     n = len(scope.sizes)

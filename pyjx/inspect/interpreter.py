@@ -3,7 +3,6 @@ operation that it does not know."""
 
 from __future__ import annotations
 
-import os
 import pickle
 import re
 import subprocess
@@ -20,6 +19,7 @@ from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.inspect.platforms import stablehlo_versions
+from pyjx.runtime.processes import environment_of_child
 
 
 class RefusedError(RuntimeError):
@@ -97,10 +97,8 @@ def interpret(text: str, args: Sequence[Any], results: Sequence[ShapedArray]) ->
         artifact = jaxlib_api.portable_artifact(program, stablehlo_versions()[1])
     except Exception as error:
         raise RefusedError(str(error).splitlines()[0]) from None
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     done = subprocess.run([sys.executable, "-m", "pyjx.inspect.interpreter"], input=artifact,
-                          capture_output=True, env={**os.environ, "PYTHONPATH": path})
+                          capture_output=True, env=environment_of_child())
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["it ended"]
         reason = next((x for x in said if "LLVM ERROR" in x or "rror:" in x), said[-1])

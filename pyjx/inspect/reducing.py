@@ -24,7 +24,6 @@ import numpy as np
 import pyjx as jax
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
-from pyjx.core.effects import join_effects
 from pyjx.core.evaluation import all_eqns, bind_eqn, jaxpr_as_fun, map_jaxprs, read_in, walk
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
 from pyjx.core.passes.dce import dce
@@ -34,7 +33,7 @@ from pyjx.core.value_texts import counted, shortened
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.inspect.loops import Loop
 from pyjx.inspect.python_text import UnwritableError, array_text, python_file
-from pyjx.inspect.straight import repeatable_of, straight, stretch
+from pyjx.inspect.straight import program_on, repeatable_of, straight, stretch
 from pyjx.inspect.tries import Outcome, Tries
 
 _MOST_OPENED = 8  # iterations of a loop each of which is tried alone
@@ -133,10 +132,10 @@ def reduce(fun: Callable[..., Any], args: Sequence[Any],
         raise TypeError(f"inspect.reduce: args is the sequence of the arguments, got "
                         f"{shortened(args)}. Write [x] for a function of one.")
     closed, leaves, _ = repeatable_of(fun, args, {})
-    return reduce_program(closed, leaves, fails, seconds, memory, progress)
+    return reduceprogram_on(closed, leaves, fails, seconds, memory, progress)
 
 
-def reduce_program(closed: ClosedJaxpr, leaves: Sequence[Any], fails: Any, seconds: float = 10.0,
+def reduceprogram_on(closed: ClosedJaxpr, leaves: Sequence[Any], fails: Any, seconds: float = 10.0,
                    memory: int = 4 << 30, progress: Callable[[str], None] | None = None) -> Reduced:
     """As `reduce`, of a program on flat arguments."""
     start = time.monotonic()
@@ -295,7 +294,7 @@ class _Search:
         missing = [v for v in dict.fromkeys(wanted) if v not in inputs]
         if missing:
             closed, args = _without_unread(
-                dce(_program(self.closed.jaxpr.invars, missing, self.closed.eqns)), self.args)
+                dce(program_on(self.closed.jaxpr.invars, missing, self.closed.eqns)), self.args)
             found = self.tried(closed, args, "values")
             if found.kind != "fine":
                 return None
@@ -345,7 +344,7 @@ class _Search:
         while high - low > 1:
             middle = (low + high) // 2
             wanted = _crossing(jaxpr.eqns, middle, jaxpr.outvars)
-            if self.attempt(_program(jaxpr.invars, wanted, jaxpr.eqns[:middle]), args):
+            if self.attempt(program_on(jaxpr.invars, wanted, jaxpr.eqns[:middle]), args):
                 high = middle
             else:
                 low = middle
@@ -389,7 +388,7 @@ class _Search:
             return False
         values = self.values(eqn.outvars)
         return values is not None and self.attempt(
-            _program([*jaxpr.invars, *eqn.outvars], outs, rest), [*self.args, *values])
+            program_on([*jaxpr.invars, *eqn.outvars], outs, rest), [*self.args, *values])
 
     def thin(self) -> None:
         """Drop operations of the programs that loops and branches hold."""
@@ -454,11 +453,6 @@ def _simpler(x: Any) -> Iterator[Any]:
         with np.errstate(all="ignore"):
             yield np.full_like(x, x.flat[0])
             yield np.round(x.astype(np.float64), 1).astype(x.dtype)
-
-
-def _program(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[JaxprEqn]
-             ) -> ClosedJaxpr:
-    return ClosedJaxpr(Jaxpr([], list(invars), list(outvars), list(eqns), join_effects(eqns)), [])
 
 
 def _count(closed: ClosedJaxpr) -> int:

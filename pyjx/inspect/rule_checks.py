@@ -22,7 +22,7 @@ from pyjx.core.value_texts import counted
 from pyjx.engine.custom_derivative_calls import custom_jvp_call_p, custom_vjp_call_p
 from pyjx.inspect.bad_values import place_text
 from pyjx.inspect.loops import programs_within
-from pyjx.inspect.straight import check_keywords, line_of, repeatable_of, straight
+from pyjx.inspect.straight import check_keywords, has_dtype, line_of, repeatable_of, straight
 
 _DIRECTIONS = 2  # along which each operand is moved
 # Calls with a user's rules, and what these say.
@@ -137,10 +137,7 @@ def check_rules(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> RuleCheck
 
 def _wide(x: Any) -> Any:
     """Real numbers in double precision."""
-    dtype = getattr(x, "dtype", None)
-    if dtype is None or dtypes.is_extended(dtype) or not dtypes.issubdtype(dtype, np.floating):
-        return x
-    return jax.numpy.asarray(x, np.float64)
+    return jax.numpy.asarray(x, np.float64) if has_dtype(x, np.floating) else x
 
 
 def _refuses(fun: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> bool:
@@ -275,9 +272,7 @@ def _name(eqn: JaxprEqn) -> str:
 
 
 def _is_real(aval: Any) -> bool:
-    dtype = getattr(aval, "dtype", None)
-    return dtype is not None and not dtypes.is_extended(dtype) and dtypes.issubdtype(
-        dtype, np.floating) and 0 not in aval.shape
+    return has_dtype(aval, np.floating) and 0 not in aval.shape
 
 
 def _dot(cts: Sequence[Any], ys: Sequence[Any]) -> float:

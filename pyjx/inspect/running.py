@@ -19,6 +19,7 @@ from pyjx.inspect.figures import recorded
 from pyjx.inspect.interpreter import RefusedError, interpret
 from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.program import TracedProgram, UnsupportedError
+from pyjx.inspect.straight import has_dtype
 from pyjx.viewer.hlo import hlo_listing, instruction_names
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.links import count_kernels, name_products
@@ -143,9 +144,7 @@ def runner(caller: str, program: TracedProgram, args: Sequence[Any] | None, time
         raise ValueError(f"inspect.{caller}: a program runs at least once, got {times} times.")
     given = _given(caller, closed, args)
     compiled = program.compiled()
-    call = jax.tree.unflatten(compiled.in_tree, [
-        jax.numpy.asarray(x, dtype=a.dtype) if not dtypes.is_extended(a.dtype) else x
-        for x, a in zip(given, closed.in_avals, strict=True)])
+    call = jax.tree.unflatten(compiled.in_tree, typed(closed, given))
     donates = any(program.traced._traced.donated)
 
     def once() -> tuple[Any, float]:
@@ -231,9 +230,9 @@ def _share(x: Any) -> float:
 
 def _settled(ours: Any, theirs: Any) -> Any:
     """Their numbers, with ours where one of the two is just beyond the range of the type."""
-    x = np.asarray(ours) if not dtypes.is_extended(getattr(ours, "dtype", np.dtype(bool))) else None
-    if x is None or not dtypes.issubdtype(x.dtype, np.floating) or x.shape != np.shape(theirs):
+    if not has_dtype(ours, np.floating) or np.shape(ours) != np.shape(theirs):
         return theirs
+    x = np.asarray(ours)
     y, most = np.asarray(theirs).astype(np.float64), 0.99 * float(dtypes.finfo(x.dtype).max)
     wide = x.astype(np.float64)
     near = (np.abs(wide) >= most) & (np.abs(y) >= most) & (np.sign(wide) == np.sign(y))
@@ -264,16 +263,19 @@ def _is_inexact(x: Any) -> bool:
 
 def _eager(program: TracedProgram, args: Sequence[Any], account: Account) -> list[Any]:
     closed = program.jaxpr
-    return eval_jaxpr(closed.jaxpr, closed.consts, *[
-        jax.numpy.asarray(x, dtype=a.dtype) if not dtypes.is_extended(a.dtype) else x
-        for x, a in zip(args, closed.in_avals, strict=True)])
+    return eval_jaxpr(closed.jaxpr, closed.consts, *typed(closed, args))
+
+
+def typed(closed: ClosedJaxpr, args: Sequence[Any], array: Callable[..., Any] = jax.numpy.asarray
+          ) -> list[Any]:
+    """The arguments of a program as arrays of the types that it takes; keys as they are."""
+    return [x if dtypes.is_extended(a.dtype) else array(x, dtype=a.dtype)
+            for x, a in zip(args, closed.in_avals, strict=True)]
 
 
 def double(closed: ClosedJaxpr, args: Sequence[Any], account: Account) -> list[Any]:
     """The results of a program by NumPy, in double precision."""
-    given = [x if dtypes.is_extended(a.dtype) else np.asarray(x, dtype=a.dtype)
-             for x, a in zip(args, closed.in_avals, strict=True)]
-    return evaluate(closed.jaxpr, closed.consts, given, account)
+    return evaluate(closed.jaxpr, closed.consts, typed(closed, args, np.asarray), account)
 
 
 def _interpreted(program: TracedProgram, args: Sequence[Any], account: Account) -> list[Any]:

@@ -25,6 +25,7 @@ import numpy as np
 
 from pyjx.core.records import Record
 from pyjx.lazy import deferred
+from pyjx.runtime.processes import environment_of_child
 
 resource = deferred("resource")  # of Unix
 jax = deferred("pyjx")
@@ -83,13 +84,11 @@ class Tries:
         if not hasattr(os, "fork"):
             raise NotImplementedError("inspect.reduce tries programs in forks of a process, which "
                                       f"{sys.platform} has not. Run it on Linux or macOS.")
-        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        paths = [root, *[p for p in sys.path if p], os.environ.get("PYTHONPATH", "")]
         self._server = subprocess.Popen(
             [sys.executable, "-c", "from pyjx.inspect import tries; tries.serve()"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C is for this process alone
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))})
+            env=environment_of_child(*sys.path))
         return self
 
     def __exit__(self, *exc: object) -> None:

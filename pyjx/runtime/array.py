@@ -19,6 +19,7 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import AbstractRef, ShapedArray, aval_makers, length
 from pyjx.core.cure_texts import DELETED
 from pyjx.core.layouts import Format, Layout
+from pyjx.core.records import of_field
 from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import Tracer
 from pyjx.errors import ambiguous_truth
@@ -595,34 +596,18 @@ class DataArray(Array):
     traceback = property(lambda self: self._base_array.traceback)
     is_fully_addressable = property(lambda self: self._base_array.is_fully_addressable)
     is_fully_replicated = property(lambda self: self._base_array.is_fully_replicated)
-
-    def devices(self) -> set[Any]:
-        return self._base_array.devices()  # type: ignore[no-any-return]
-
-    def is_deleted(self) -> bool:
-        return self._base_array.is_deleted()  # type: ignore[no-any-return]
-
-    def delete(self) -> None:
-        self._base_array.delete()
+    devices = of_field("_base_array.devices")
+    is_deleted = of_field("_base_array.is_deleted")
+    delete = of_field("_base_array.delete")
+    is_ready = of_field("_base_array.is_ready")
+    platform = of_field("_base_array.platform")
+    on_device_size_in_bytes = of_field("_base_array.on_device_size_in_bytes")
+    unsafe_buffer_pointer = of_field("_base_array.unsafe_buffer_pointer")
+    unsafe_raw_buffer = of_field("_base_array.unsafe_raw_buffer")
 
     def block_until_ready(self) -> Self:
         self._base_array.block_until_ready()
         return self
-
-    def is_ready(self) -> bool:
-        return self._base_array.is_ready()  # type: ignore[no-any-return]
-
-    def platform(self) -> str:
-        return self._base_array.platform()  # type: ignore[no-any-return]
-
-    def on_device_size_in_bytes(self) -> int:
-        return self._base_array.on_device_size_in_bytes()  # type: ignore[no-any-return]
-
-    def unsafe_buffer_pointer(self) -> int:
-        return self._base_array.unsafe_buffer_pointer()  # type: ignore[no-any-return]
-
-    def unsafe_raw_buffer(self) -> Any:
-        return self._base_array.unsafe_raw_buffer()
 
     def __len__(self) -> int:
         return len(self.aval)

@@ -200,17 +200,15 @@ def source(program: LoweredProgram | str | bytes) -> str | bytes:
     return program.located_text() if isinstance(program, LoweredProgram) else program
 
 
-def _program_bytes(program: LoweredProgram | str | bytes) -> bytes:
+def _known_by(program: LoweredProgram | str | bytes) -> str | bytes:
     """What the key says of a program: its text, with locations where the flag wants them there."""
     if config.compilation_cache_include_metadata_in_key.value:
-        text = source(program)
-    elif isinstance(program, LoweredProgram):
-        text = program.text
-    elif isinstance(program, str) and "loc(" in program:
-        text = re.sub(_LOCATIONS, "", program)
-    else:
-        text = program
-    return text.encode() if isinstance(text, str) else text
+        return source(program)
+    if isinstance(program, LoweredProgram):
+        return program.text
+    if isinstance(program, str) and "loc(" in program:
+        return re.sub(_LOCATIONS, "", program)
+    return program
 
 
 def _flags() -> bytes:
@@ -222,27 +220,22 @@ def _flags() -> bytes:
 def entry_for(client: Any, program: LoweredProgram | str | bytes, devices: tuple[Any, ...],
               options: Any) -> Entry | None:
     """The place of a program in the cache, or None where it must not be kept."""
-    where = folder()
-    if where is None:
+    if folder() is None:
         return None
     flags = _flags()
     option_bytes = _serialized(options)
     if b"xla_dump" in flags or b"xla_dump" in option_bytes:
         return None  # the user wants what only a compilation gives
     kinds = tuple(dict.fromkeys(d.device_kind for d in devices))
-    parts = [_MAGIC]
-    for part in (_platform(client, kinds, len(devices)), option_bytes, flags,
-                 _program_bytes(program)):
-        parts += [len(part).to_bytes(8, "little"), part]
-    return Entry(where, _digest(*parts))
+    return entry_of(_platform(client, kinds, len(devices)), option_bytes, flags, _known_by(program))
 
 
-def entry_of(*parts: str) -> Entry | None:
-    """The place of something else than a program, known by texts; None where nothing is kept."""
+def entry_of(*parts: str | bytes) -> Entry | None:
+    """The place of what is known by its parts; None where nothing is kept."""
     where = folder()
+    encoded = [part.encode() if isinstance(part, str) else part for part in parts]
     return None if where is None else Entry(where, _digest(
-        _MAGIC, *[piece for part in parts
-                  for piece in (len(part).to_bytes(8, "little"), part.encode())]))
+        _MAGIC, *[piece for part in encoded for piece in (len(part).to_bytes(8, "little"), part)]))
 
 
 def _digest(*parts: bytes) -> bytes:

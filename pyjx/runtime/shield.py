@@ -22,6 +22,7 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core.frames import warn
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.runtime.processes import environment_of_child
 
 _DAY = 86400.0
 _refused: set[str] = set()  # notes of programs that ended a child of this process
@@ -124,12 +125,11 @@ def _is_alive(pid: int) -> bool:
 
 def _try_in_child(request: dict[str, Any], subject: Subject, path: str | None) -> None:
     """Raise JaxRuntimeError if compiling the program ends a process."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     done = subprocess.run(
         [sys.executable, "-c", "from pyjx.runtime import compile; compile.compile_alone()"],
         input=pickle.dumps(request), capture_output=True, env={
-            **os.environ, "PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)]),
-            "PYJX_CACHE": "0", "TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "hlo_pass_pipeline=1",
+            **environment_of_child(*sys.path), "PYJX_CACHE": "0",
+            "TF_CPP_MIN_LOG_LEVEL": "0", "TF_CPP_VMODULE": "hlo_pass_pipeline=1",
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONFAULTHANDLER": "",
             "JAX_NUM_CPU_DEVICES": str(request["n_devices"])})
     if done.returncode >= 0:  # an error of the compiler is raised in this process, too

@@ -15,18 +15,15 @@ from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyjx.core import dtypes
-from pyjx.lazy import directory, refuse
+from pyjx.lazy import directory
 from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.jit import jit
 
 __all__ = ["jax2tf", "jax_to_hlo", "jax_to_ir", "main", "parse_shape_str", "set_up_flags",
            "tf"]
-
-if not TYPE_CHECKING:
-    __getattr__ = refuse("pyjx.tools.jax_to_ir")  # which the command is not called
 
 tf = None  # as where TensorFlow is not installed
 jax2tf = None

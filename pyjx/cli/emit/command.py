@@ -170,8 +170,8 @@ def _run(options: Options, imported: float) -> int:
     program = program_for(options)
     program.seconds = {"import": imported, **program.seconds}
     if options.diff is not None:
-        return reports.against(options, program, lambda: text_of(program, options.emit[0].kind,
-                                                                   options))
+        return reports.against(options, program, lambda: str(form(
+            program, options.emit[0].kind, options)))
     if options.expect is not None:
         return reports.expect(options, form(program, options.emit[0].kind, options))
     status = _emit_all(options, program, outputs)
@@ -358,11 +358,6 @@ def _for_stdout(options: Options, made: str | bytes) -> str | bytes:
     if isinstance(made, str) and writing.is_colored(options.color, sys.stdout):
         return writing.colored(made, writing.PROGRAM)
     return made
-
-
-def text_of(program: Program, kind: str, options: Options) -> str:
-    """A form that is text."""
-    return str(form(program, kind, options))
 
 
 def form(program: Program, kind: str, options: Options, of: str = "") -> str | bytes:

@@ -25,6 +25,7 @@ from pyjx.inspect.program import Program, TracedProgram, UnsupportedError
 from pyjx.inspect.running import raw
 from pyjx.lazy import deferred
 from pyjx.runtime.abstract import ShapeDtypeStruct
+from pyjx.runtime.processes import environment_of_child
 
 # -- counts, times, bounds -------------------------------------------------------------------------
 
@@ -311,12 +312,9 @@ def _emitted(options: Options, words: list[str], folder: str | None) -> str:
     """What the same command says of another target, in a process of its own."""
     command = [sys.executable, "-m", "emit_hlo", *_others(options), "-q", "-o", "-", "--color",
                "never", "--", *words]
-    paths = [os.path.dirname(os.path.dirname(os.path.abspath(sys.modules["emit_hlo"].__file__ or
-                                                             ""))), os.environ.get("PYTHONPATH")]
     with working(f"making what {options.diff} is compared with", options.quiet):
-        done = subprocess.run(
-            command, capture_output=True, text=True, cwd=folder,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))})
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder,
+                              env=environment_of_child())
     if done.returncode:
         said = done.stderr.strip().removeprefix("emit-hlo: ")
         raise CommandError(f"--diff {options.diff}: {said}", done.returncode)

@@ -27,6 +27,7 @@ from pyjx.core.array_type import DTypeLike
 from pyjx.core.records import Record
 from pyjx.lazy import deferred
 from pyjx.runtime.abstract import ShapeDtypeStruct
+from pyjx.runtime.processes import environment_of_child
 
 # -- arguments -------------------------------------------------------------------------------------
 
@@ -473,10 +474,8 @@ except ValueError as error:
 
 def check_bytecode(program: bytes, target: str) -> None:
     """Let another process read it first: MLIR's reader may crash on bytes that are no module."""
-    root = os.path.dirname(os.path.dirname(os.path.abspath(pyjx.__file__)))
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     done = subprocess.run([sys.executable, "-c", _READ], input=program, capture_output=True,
-                          env={**os.environ, "PYTHONPATH": path})
+                          env=environment_of_child())
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         reason = said[-1] if done.returncode == 1 and said else "MLIR cannot read it"

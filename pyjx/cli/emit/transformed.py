@@ -336,7 +336,7 @@ def _like(x: Any) -> Any:
     if dtype is None:
         dtype = dtypes.canonicalize_dtype(jax.numpy.result_type(x))
     shape = getattr(x, "shape", ())
-    inexact = not dtypes.is_extended(dtype) and dtypes.issubdtype(dtype, jax.numpy.inexact)
+    inexact = dtypes.issubdtype(dtype, jax.numpy.inexact)
     return jax.ShapeDtypeStruct(shape, dtype if inexact else jax.float0)
 
 

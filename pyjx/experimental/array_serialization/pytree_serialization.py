@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -230,17 +230,13 @@ def _loaded(directory: str | os.PathLike[str], types: PyTree, shardings: PyTree,
     places = broadcast_prefix(shardings, types, is_leaf=lambda x: x is Ellipsis)
     given = _leaf_specs(ts_specs, types, len(leaves))
     chosen = [i for i, want in enumerate(wanted) if want]
-    arrays = _read([stores.merge_nested_ts_specs(stores.get_tensorstore_spec(
-        os.path.join(root, _ARRAYS, str(i))), given[i]) for i in chosen],
-        [places[i] for i in chosen])
+    specs = [stores.merge_nested_ts_specs(stores.get_tensorstore_spec(
+        os.path.join(root, _ARRAYS, str(i))), given[i]) for i in chosen]
+    arrays = serialization.run_deserialization([places[i] for i in chosen], specs) if specs else ()
     found: list[Any] = [None] * len(leaves)
     for i, array in zip(chosen, arrays, strict=True):
         found[i] = array
     return tree_unflatten(tree, found)
-
-
-def _read(found: Sequence[Any], places: Sequence[Any]) -> Sequence[Any]:
-    return serialization.run_deserialization(places, found) if found else []
 
 
 def nonblocking_save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = True,

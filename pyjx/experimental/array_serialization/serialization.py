@@ -16,7 +16,6 @@ from pyjx.experimental.array_serialization.tensorstore_impl import (
     async_deserialize,
     async_serialize,
 )
-from pyjx.guards import guard
 from pyjx.lazy import directory
 from pyjx.runtime.processes import group
 
@@ -31,15 +30,6 @@ TS_CONTEXT: Any
 
 _LimitInFlightBytes = ByteLimiter
 _count = itertools.count()
-
-
-def __getattr__(name: str) -> Any:
-    if name == "TS_CONTEXT":
-        return stores.shared_context()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-guard(__getattr__)
 
 
 class BarrierTimeoutError(Exception):
@@ -100,11 +90,13 @@ def _run(work: Coroutine[Any, Any, Any]) -> Any:
 
 def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -> None:
     """Write arrays and wait until they are written."""
-    async def write() -> None:
-        await asyncio.gather(*[async_serialize(a, s) for a, s in
-                               zip(arrays, tensorstore_specs, strict=True)])
+    _run(_write(arrays, tensorstore_specs))
 
-    _run(write())
+
+async def _write(arrays: Sequence[Any], tensorstore_specs: Sequence[Any],
+                 futures: list[Any] | None = None, transaction: Any = None) -> None:
+    await asyncio.gather(*[async_serialize(array, spec, futures, transaction=transaction)
+                           for array, spec in zip(arrays, tensorstore_specs, strict=True)])
 
 
 def run_deserialization(shardings: Sequence[Any], tensorstore_specs: Sequence[Any],
@@ -227,13 +219,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         """
         self.wait_until_finished()
         futures: list[Any] = []
-
-        async def write() -> None:
-            await asyncio.gather(*[
-                async_serialize(array, spec, futures, transaction=transaction)
-                for array, spec in zip(arrays, tensorstore_specs, strict=True)])
-
-        _run(write())
+        _run(_write(arrays, tensorstore_specs, futures, transaction))
         self._add_futures(futures)
         self._start_async_commit(on_commit_callback)
 
@@ -261,4 +247,4 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
                                 dtypes, concurrent_gb)
 
 
-__dir__ = directory(__name__, __all__)
+__dir__ = directory(__name__, __all__, TS_CONTEXT=stores.shared_context)

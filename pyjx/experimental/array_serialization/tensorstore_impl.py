@@ -14,7 +14,6 @@ import numpy as np
 
 from pyjx.core.array_type import DTypeLike
 from pyjx.core.layouts import Format
-from pyjx.guards import guard
 from pyjx.lazy import directory
 from pyjx.runtime.abstract import ShapeDtypeStruct
 from pyjx.runtime.array_parts import make_array_from_single_device_arrays
@@ -30,15 +29,6 @@ __all__ = [
 # Classes of tensorstore, which need not be installed, so checkers may not know them.
 Future: Any
 Transaction: Any
-
-
-def __getattr__(name: str) -> Any:
-    if name in ("Future", "Transaction"):
-        return getattr(tensorstore(), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-guard(__getattr__)
 
 
 Spec = dict[str, Any]
@@ -354,4 +344,5 @@ def _sharding_of(in_type: Any) -> tuple[Any, Any]:
     return sharding, layout
 
 
-__dir__ = directory(__name__, __all__)
+__dir__ = directory(__name__, __all__, Future=lambda: tensorstore().Future,
+                    Transaction=lambda: tensorstore().Transaction)
