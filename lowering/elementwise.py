@@ -72,10 +72,7 @@ def _chlo(op: str) -> rules.Emit:
 
 
 def _binary(op: str) -> rules.Emit:
-    def emit(b: Block, eqn: JaxprEqn, x: str, y: str) -> str:
-        return combined(b, f"stablehlo.{op}", x, y, out_aval(eqn))
-
-    return emit
+    return lambda b, eqn, x, y: combined(b, f"stablehlo.{op}", x, y, out_aval(eqn))
 
 
 def _of_two_dtypes(op: str) -> rules.Emit:

@@ -199,10 +199,7 @@ def directory(module: str, names: Iterable[str], **later: Callable[[], Any]
         guard(own.get(name))
     guard_classes(module, own)
 
-    def listed() -> list[str]:
-        return sorted({*names, *[name for name in own if name.startswith("__")]})
-
-    return listed
+    return lambda: sorted({*names, *[name for name in own if name.startswith("__")]})
 
 
 def refuse(module: str, **later: Callable[[], Any]) -> Callable[[str], Any]:

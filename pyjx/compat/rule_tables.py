@@ -249,11 +249,8 @@ def _batch_axis(primitive: Primitive) -> Rule | None:
     given = getattr(rule, "__wrapped__", None)
     if given is not None:
         return given  # type: ignore[no-any-return]
-
-    def batch(axis_data: Any, operands: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
-        return _run_batched(primitive, operands, dims, axis_of(axis_data), params)
-
-    return batch
+    return lambda axis_data, operands, dims, **params: _run_batched(
+        primitive, operands, dims, axis_of(axis_data), params)
 
 
 def _set_batch_axis(primitive: Primitive, rule: Rule | None) -> None:

@@ -356,14 +356,12 @@ def _batched(p: Primitive, axis: Any, operands: Values, dims: Dims, global_mesh:
 def _linear(name: str, impl: Any, shape_rule: Any) -> Primitive:
     """A primitive that moves values, and their derivatives in the same way."""
 
-    def transpose(ct: Any, x: Value, **params: Any) -> list[Any]:
-        return [p.bind(ct, **params)]
-
     def batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any) -> tuple[Value, Any]:
         return _batched(p, trace.axis, operands, dims, **params)
 
-    p = register(Primitive(name, shape_rule=shape_rule, transpose=transpose,
-                           batch_axis=batch, impl=impl, linear=TOGETHER,
+    p = register(Primitive(name, shape_rule=shape_rule, batch_axis=batch,
+                           transpose=lambda ct, x, **params: [p.bind(ct, **params)], impl=impl,
+                           linear=TOGETHER,
                            decomposition=lambda x, **_: x))  # in a program all are global
     return p
 

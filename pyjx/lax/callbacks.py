@@ -262,10 +262,7 @@ def _impl(*args: Any, callback: FlatCallback, result_avals: Sequence[ShapedArray
 
 def _physical(primitive: Callable[[], Primitive]) -> Rule:
     """Keys are handed to callbacks as their data."""
-    def rule(avals: Any, *operands: Any, **params: Any) -> Any:
-        return primitive().bind(*operands, **params)
-
-    return rule
+    return lambda avals, *operands, **params: primitive().bind(*operands, **params)
 
 
 def in_turn(run: Callable[..., Any], operands: Values, dims: Dims, unrolled: bool = False

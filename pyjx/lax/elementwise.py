@@ -32,7 +32,7 @@ from pyjx.engine.tangents import (
     is_undefined_primal,
     zeros_like,
 )
-from pyjx.engine.types import Operand, Rule, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import all_weak, check_same_dtypes, joint_shape, nary_shape, operand
 from pyjx.lax.shapes import squeeze
 
@@ -239,11 +239,7 @@ def coefficient(x: ArrayLike, value: ArrayLike) -> Any:
 
 def transpose_unary(rule: Callable[..., Any]) -> Callable[..., Any]:
     """The transpose of a linear operation of one operand: `rule(ct, aval, **params)`."""
-
-    def transpose(ct: Tangent, x: Operand, **params: Any) -> Tangents:
-        return (rule(ct, x.aval, **params),)
-
-    return transpose
+    return lambda ct, x, **params: (rule(ct, x.aval, **params),)
 
 
 def transpose_nary(*rules: Callable[..., Any] | None) -> Callable[..., Any]:
@@ -251,13 +247,9 @@ def transpose_nary(*rules: Callable[..., Any] | None) -> Callable[..., Any]:
 
     A rule is `(ct, *operands, **params) -> cotangent`.
     """
-
-    def transpose(ct: Tangent, *xs: Operand, **params: Any) -> Any:
-        return [
-            None if rule is None or not is_undefined_primal(x) else rule(ct, *xs, **params)
-            for rule, x in zip(rules, xs, strict=True)]
-
-    return transpose
+    return lambda ct, *xs, **params: [
+        None if rule is None or not is_undefined_primal(x) else rule(ct, *xs, **params)
+        for rule, x in zip(rules, xs, strict=True)]
 
 
 # -- sums and products -----------------------------------------------------------------------------

@@ -46,12 +46,9 @@ def is_array(x: Any) -> bool:
 
 def linear_primitive(name: str, shape_rule: Rule, transposed: Rule, **facts: Any) -> Primitive:
     """A primitive that moves its only operand; `transposed(ct, aval, **params)`."""
-
-    def back(ct: Tangent, x: Array, **params: Any) -> Any:
-        return (transposed(ct, x.aval, **params),)
-
-    return register(Primitive(name, moves=True, shape_rule=shape_rule, transpose=back,
-                              linear=TOGETHER, **facts))
+    return register(Primitive(name, moves=True, shape_rule=shape_rule, linear=TOGETHER,
+                              transpose=lambda ct, x, **params: (transposed(ct, x.aval, **params),),
+                              **facts))
 
 
 def insert(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...]:

@@ -150,10 +150,8 @@ def _window_params(params: Params) -> dict[str, Any]:
 
 
 def _windows_batch(primitive: Primitive) -> Rule:
-    def batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int | None]:
-        return primitive.bind(*all_at_front(operands, dims), **_window_params(params)), 0
-
-    return batch
+    return lambda operands, dims, **params: (
+        primitive.bind(*all_at_front(operands, dims), **_window_params(params)), 0)
 
 
 def _windows_sharding(out: Any, *operands: ShapedArray, **params: Any) -> Any:

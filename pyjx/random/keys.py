@@ -352,10 +352,8 @@ def counting(partitionable: bool | None) -> AbstractContextManager[Any]:
 
 def without(**values: Any) -> Rule:
     """The rule `printed` that leaves parameters out where they have one of these values."""
-    def printed(params: Any) -> list[tuple[str, Any]]:
-        return [(k, v) for k, v in sorted(params.items()) if k not in values or v not in values[k]]
-
-    return printed
+    return lambda params: [
+        (k, v) for k, v in sorted(params.items()) if k not in values or v not in values[k]]
 
 
 def _split_shape(keys: ShapedArray, *, shape: tuple[int, ...], partitionable: bool | None = None

@@ -81,21 +81,13 @@ def _names(names: Iterable[str]) -> frozenset[str]:
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
     """Save all values but those that `checkpoint_name` gives one of these names."""
     names = _names(names_not_to_save)
-
-    def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
-        return prim is not name_p or params["name"] not in names
-
-    return policy
+    return lambda prim, *_, **params: prim is not name_p or params["name"] not in names
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
     """Save the values that `checkpoint_name` gives any name but these, and no others."""
     names = _names(names_not_to_save)
-
-    def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
-        return prim is name_p and params["name"] not in names
-
-    return policy
+    return lambda prim, *_, **params: prim is name_p and params["name"] not in names
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
@@ -110,11 +102,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     f32[] named 'wave' from ...
     """
     names = _names(names_which_can_be_saved)
-
-    def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
-        return prim is name_p and params["name"] in names
-
-    return policy
+    return lambda prim, *_, **params: prim is name_p and params["name"] in names
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
