@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from pyjx.core.records import Alike
+
 if TYPE_CHECKING:
     from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 
@@ -31,7 +33,7 @@ class Effect:
         return type(self).__name__
 
 
-class NamedAxisEffect(Effect):
+class NamedAxisEffect(Alike, Effect):
     """The program reads the named axis `name` around it: its size, the position on it, or the
     values at its other positions."""
 
@@ -41,12 +43,6 @@ class NamedAxisEffect(Effect):
 
     def __init__(self, name: object) -> None:
         self.name = name
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is NamedAxisEffect and self.name == other.name
-
-    def __hash__(self) -> int:
-        return hash((NamedAxisEffect, self.name))
 
     def __repr__(self) -> str:
         return f"NamedAxisEffect({self.name})"

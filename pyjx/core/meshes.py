@@ -15,7 +15,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.cure_texts import MADE_MESH
 from pyjx.core.frames import warn
-from pyjx.core.records import Frozen, Value, filled, refuse_unknown
+from pyjx.core.records import Frozen, Value, filled, of_field, refuse_unknown
 from pyjx.core.value_texts import shortened
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import DeviceList
@@ -207,10 +207,7 @@ class AbstractMesh(_Axes):
         made = AbstractMesh if device is None else partial(AbstractMesh, abstract_device=device)
         return made, (self._axis_sizes, self.axis_names, self.axis_types)
 
-    @property
-    def axis_sizes(self) -> Shape:
-        """The size of each axis."""
-        return self._axis_sizes
+    axis_sizes: Shape = of_field("_axis_sizes", "The size of each axis.")
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
@@ -322,15 +319,9 @@ class Mesh(_Axes, ContextDecorator):
     def __exit__(self, *_: object) -> None:
         configuration.entered_mesh.set_local(_entered.around.pop())
 
-    @property
-    def axis_sizes(self) -> Shape:
-        """The size of each axis."""
-        return self.devices.shape
+    axis_sizes: Shape = of_field("devices.shape", "The size of each axis.")
 
-    @property
-    def abstract_mesh(self) -> AbstractMesh:
-        """The mesh without its devices."""
-        return self._abstract
+    abstract_mesh: AbstractMesh = of_field("_abstract", "The mesh without its devices.")
 
     @property
     def is_scalar(self) -> bool:

@@ -211,8 +211,8 @@ def refuse_unknown(function: str, kwargs: Iterable[str], names: Container[str] =
             raise TypeError(f"{function} got an unexpected keyword argument {name!r}")
 
 
-def of_field(path: str) -> Any:
-    """A property that is a member of a field of the object, or of a field of that.
+def of_field(path: str, doc: str = "") -> Any:
+    """A property that is a field of the object, or a member of one, with what is to be said of it.
 
     >>> class Own:
     ...     def __init__(self, value):
@@ -222,4 +222,4 @@ def of_field(path: str) -> Any:
     >>> Own(1 + 2j).imaginary
     2.0
     """
-    return property(attrgetter(path), doc=f"`self.{path}`.")
+    return property(attrgetter(path), doc=doc or f"`self.{path}`.")

@@ -14,6 +14,7 @@ from pyjx import configuration
 from pyjx.core import source_info
 from pyjx.core.avals import AbstractRef, is_ref_type
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
+from pyjx.core.records import of_field
 from pyjx.core.trace import Tracer, eager_trace
 
 # Its methods, which tracers of references have, too.
@@ -51,20 +52,11 @@ class Ref(Tracer, metaclass=_RefType):
         self.aval = aval
         self._refs = refs
 
-    @property
-    def committed(self) -> bool:
-        """Whether it stays on its device."""
-        return self._refs.committed  # type: ignore[no-any-return]
+    committed: bool = of_field("_refs.committed", "Whether it stays on its device.")
 
-    @property
-    def sharding(self) -> Any:
-        """On which devices its parts are."""
-        return self._refs.sharding
+    sharding = of_field("_refs.sharding", "On which devices its parts are.")
 
-    @property
-    def format(self) -> Any:
-        """How it lies in memory."""
-        return self._refs.format
+    format = of_field("_refs.format", "How it lies in memory.")
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of the array, which the next write may change."""

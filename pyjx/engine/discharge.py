@@ -70,10 +70,7 @@ class Box:
         _ = self.value
         self.freed = True
 
-    @property
-    def latest(self) -> Any:
-        """The value, freed or not."""
-        return self._value
+    latest = of_field("_value", "The value, freed or not.")
 
     @property
     def value(self) -> Any:

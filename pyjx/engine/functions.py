@@ -138,8 +138,7 @@ class _Shown(str):
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = str.__str__
 
 
 

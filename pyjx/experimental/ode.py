@@ -222,8 +222,9 @@ def _checked(func: Callable[..., Any], y0: PyTree) -> Callable[..., Any]:
     return checked
 
 
-def _solve(func: Callable[..., Array], rtol: float | Array, atol: float | Array,
-           mxstep: float | Array, hmax: float | Array, y0: Array, ts: Array, *args: Any) -> Array:
+@functools.partial(custom_vjp, nondiff_argnums=(0, 1, 2, 3, 4))
+def _odeint(func: Callable[..., Array], rtol: float | Array, atol: float | Array,
+            mxstep: float | Array, hmax: float | Array, y0: Array, ts: Array, *args: Any) -> Array:
     def derivative(y: Array, t: ArrayLike) -> Array:
         return func(y, t, *args)
 
@@ -258,12 +259,6 @@ def _solve(func: Callable[..., Array], rtol: float | Array, atol: float | Array,
     start = [y0, f0, ts[0], dt, ts[0], jnp.stack([jnp.zeros_like(y0)] * 4 + [y0])]
     _, ys = lax.scan(scan_step, start, ts[1:])
     return jnp.concatenate([y0[None], ys])
-
-
-@functools.partial(custom_vjp, nondiff_argnums=(0, 1, 2, 3, 4))
-def _odeint(func: Callable[..., Array], rtol: float | Array, atol: float | Array,
-            mxstep: float | Array, hmax: float | Array, y0: Array, ts: Array, *args: Any) -> Array:
-    return _solve(func, rtol, atol, mxstep, hmax, y0, ts, *args)
 
 
 def _forward(func: Callable[..., Any], rtol: float | Array, atol: float | Array,

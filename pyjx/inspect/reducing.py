@@ -132,10 +132,10 @@ def reduce(fun: Callable[..., Any], args: Sequence[Any],
         raise TypeError(f"inspect.reduce: args is the sequence of the arguments, got "
                         f"{shortened(args)}. Write [x] for a function of one.")
     closed, leaves, _ = repeatable_of(fun, args, {})
-    return reduceprogram_on(closed, leaves, fails, seconds, memory, progress)
+    return reduce_program(closed, leaves, fails, seconds, memory, progress)
 
 
-def reduceprogram_on(closed: ClosedJaxpr, leaves: Sequence[Any], fails: Any, seconds: float = 10.0,
+def reduce_program(closed: ClosedJaxpr, leaves: Sequence[Any], fails: Any, seconds: float = 10.0,
                    memory: int = 4 << 30, progress: Callable[[str], None] | None = None) -> Reduced:
     """As `reduce`, of a program on flat arguments."""
     start = time.monotonic()

@@ -37,16 +37,10 @@ from pyjx.tree_util import tree_flatten, tree_leaves, tree_unflatten
 # -- effects ---------------------------------------------------------------------------------------
 
 
-class IOEffect(Effect):
+class IOEffect(Alike, Effect):
     """A callback is called. Equal ones are of one class."""
 
     __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
     def __repr__(self) -> str:
         return type(self).__name__.removesuffix("Effect")

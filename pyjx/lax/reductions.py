@@ -20,6 +20,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.layouts import ShardingLike
 from pyjx.core.prefixes import two_structures
 from pyjx.core.primitive import ANY_WAY_IF_SMALL, AS_PROGRAMS, Primitive, register
+from pyjx.core.records import Alike, of_field
 from pyjx.core.scalars import greatest, least
 from pyjx.core.trace import Tracer, is_concrete, trace_to_jaxpr
 from pyjx.core.value_texts import shortened
@@ -470,11 +471,13 @@ def _monoid(computation: Callable[..., Any], operand: Value, init: Value,
     return None
 
 
-class Computation:
+class Computation(Alike):
     """What a parameter shows of a reducing function: its name. It is equal to that of the same
     program, and what it runs is the program, so that the function itself may go."""
 
     __slots__ = ("__name__", "jaxpr")
+
+    _key = of_field("jaxpr")
 
     def __init__(self, fun: Callable[..., Any], jaxpr: ClosedJaxpr) -> None:
         self.__name__ = name_of(fun)
@@ -482,12 +485,6 @@ class Computation:
 
     def __call__(self, *args: Value) -> list[Value]:
         return eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *args)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Computation and self.jaxpr is other.jaxpr
-
-    def __hash__(self) -> int:
-        return hash(self.jaxpr)
 
 
 def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[ShapedArray],

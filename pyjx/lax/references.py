@@ -280,10 +280,7 @@ class TransformedRef(Undivided):
     shape: tuple[int, ...] = of_field("type.shape")
     dtype: Any = of_field("type.dtype")
 
-    @property
-    def memory_space(self) -> Any:
-        """The memory it lies in; None is the device's."""
-        return self.type.memory_space
+    memory_space = of_field("type.memory_space", "The memory it lies in; None is the device's.")
 
     @property
     def ndim(self) -> int:

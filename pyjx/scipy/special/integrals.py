@@ -123,8 +123,9 @@ def _expn_series(n: Array, x: Array) -> Array:
     return total + size * (lax.digamma(n) - jnp.log(x)) * jnp.where(odd, -1, 1)
 
 
+@custom_jvp
 @in_single
-def _expn_values(n: Array, x: Array) -> Array:
+def _expn(n: Array, x: Array) -> Array:
     regular = (n >= 1) & (x > 0) & (x < math.inf)
     order = jnp.where(regular, n, 1)
     inside = _expn_series(order, jnp.where(regular & (x <= 1), x, 1))
@@ -135,11 +136,6 @@ def _expn_values(n: Array, x: Array) -> Array:
     out = jnp.where(n == 0, jnp.exp(-x) / jnp.abs(x), out)  # infinity at -0.0, too
     out = jnp.where(x == math.inf, 0, out)
     return jnp.where((n < 0) | (x < 0) | jnp.isnan(n + x), math.nan, out)
-
-
-@custom_jvp
-def _expn(n: Array, x: Array) -> Array:
-    return _expn_values(n, x)
 
 
 def _expn_slope(out: Array, n: Array, x: Array) -> Array:
