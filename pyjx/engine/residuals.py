@@ -18,7 +18,7 @@ from pyjx.core.effects import join_effects, keeps_alive, unrepeatable
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from pyjx.core.name_stack import named_scope
-from pyjx.core.passes.dce import dce_jaxpr, used_variables
+from pyjx.core.passes.dce import dce_jaxpr, with_used
 from pyjx.core.places import space_called
 from pyjx.core.records import Record
 from pyjx.core.trace import trace_to_jaxpr
@@ -227,11 +227,8 @@ def results_saved(cut: CutJaxpr, n_saved: int, results: Sequence[Var]) -> dict[i
 def _program(closed: ClosedJaxpr, invars: Sequence[Var], eqns: Sequence[JaxprEqn],
              outvars: Sequence[Atom]) -> ClosedJaxpr:
     """A part of a program, without what it does not need."""
-    part = Jaxpr((), invars, outvars, eqns, join_effects(eqns), closed.debug_info)
-    part = dce_jaxpr(part, (True,) * len(outvars))
-    used = used_variables(part)
-    kept = [(v, c) for v, c in zip(closed.constvars, closed.consts, strict=True) if v in used]
-    return ClosedJaxpr(part.replace(constvars=[v for v, _ in kept]), [c for _, c in kept])
+    part = Jaxpr(closed.constvars, invars, outvars, eqns, join_effects(eqns), closed.debug_info)
+    return with_used(dce_jaxpr(part, (True,) * len(outvars)), closed.consts)
 
 
 @derived

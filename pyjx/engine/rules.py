@@ -52,6 +52,14 @@ def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:
     return _jvp_of_rules(primitive, rules, False)
 
 
+def jvp_bilinear(primitive: Primitive, *others: None) -> Rule:
+    """Forward rule of what is linear in each of its first two operands, and has no derivative in
+    `others`."""
+    return jvp_by_operand(
+        primitive, lambda g, x, y, *more, **params: primitive.bind(g, y, *more, **params),
+        lambda g, x, y, *more, **params: primitive.bind(x, g, *more, **params), *others)
+
+
 def jvp_by_result(primitive: Primitive, *rules: Rule | None) -> Rule:
     """As `jvp_by_operand`, for rules that read the result: `(g, ans, *primals, **params)`."""
     return _jvp_of_rules(primitive, rules, True)

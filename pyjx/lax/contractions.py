@@ -25,7 +25,7 @@ from pyjx.core.records import Record, of_field
 from pyjx.core.specs import axes_of, reshard_first, spec_to_give
 from pyjx.engine.axes import transpose
 from pyjx.engine.primitives import cast
-from pyjx.engine.rules import jvp_by_operand, unbatched_dims
+from pyjx.engine.rules import jvp_bilinear, unbatched_dims
 from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Operand, Params, Tangent, Value, Values
 from pyjx.errors import ShardingTypeError
@@ -518,15 +518,8 @@ dot_general_p = register(Primitive(
     unrolled=Unrolled(_is_small, _by_outer_products),
     shape_rule=_dot_general_shape, sharding_rule=_dot_general_sharding,
     printed=_dot_general_printed))
-dot_general_p.define(
-    jvp=jvp_by_operand(
-        dot_general_p,
-        lambda g, x, y, **params: dot_general_p.bind(g, y, **params),
-        lambda g, x, y, **params: dot_general_p.bind(x, g, **params),
-    ),
-    transpose=_dot_general_transpose,
-    batch=_dot_general_batch,
-)
+dot_general_p.define(jvp=jvp_bilinear(dot_general_p), transpose=_dot_general_transpose,
+                     batch=_dot_general_batch)
 
 
 def preferred_dtype(preferred_element_type: DTypeLike | None, name: str) -> Any:

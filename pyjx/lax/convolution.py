@@ -32,7 +32,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import axes_of, spec_to_give
 from pyjx.engine.axes import all_at_front, inverse_permutation, moveaxis, transpose
 from pyjx.engine.primitives import cast
-from pyjx.engine.rules import jvp_by_operand
+from pyjx.engine.rules import jvp_bilinear
 from pyjx.engine.tangents import first_is_linear, full_aval
 from pyjx.engine.types import Operand, Value, Values
 from pyjx.errors import ShardingTypeError
@@ -370,15 +370,8 @@ def _conv_arithmetic(eqn: JaxprEqn) -> tuple[float, float]:
 conv_general_dilated_p = register(Primitive(
     _NAME, contracts=True, asked=True, linear=EACH, arithmetic=_conv_arithmetic,
     shape_rule=_conv_shape, sharding_rule=_conv_sharding, outlined=False))
-conv_general_dilated_p.define(
-    jvp=jvp_by_operand(
-        conv_general_dilated_p,
-        lambda g, x, y, **params: conv_general_dilated_p.bind(g, y, **params),
-        lambda g, x, y, **params: conv_general_dilated_p.bind(x, g, **params),
-    ),
-    transpose=_conv_transpose_rule,
-    batch=_conv_batch,
-)
+conv_general_dilated_p.define(jvp=jvp_bilinear(conv_general_dilated_p),
+                              transpose=_conv_transpose_rule, batch=_conv_batch)
 
 
 # -- public functions ------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from pyjx.core.explicit import resolved_sharding
 from pyjx.core.layouts import ShardingLike
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import at_front, batch_along, moveaxis
-from pyjx.engine.rules import jvp_by_operand
+from pyjx.engine.rules import jvp_bilinear
 from pyjx.engine.tangents import first_is_linear
 from pyjx.engine.types import Dims, Operand, Tangent, Value, Values
 from pyjx.lax.common import operand
@@ -249,14 +249,8 @@ def _ragged_batch(operands: Values, dims: Dims, *,
 ragged_dot_general_p = register(Primitive(
     "ragged_dot_general", linear=EACH, shape_rule=_ragged_shape, decomposition=_by_masking,
     asked=True))
-ragged_dot_general_p.define(transpose=_ragged_transpose, batch=_ragged_batch,
-    jvp=jvp_by_operand(
-        ragged_dot_general_p,
-        lambda g, x, y, n, **params: ragged_dot_general_p.bind(g, y, n, **params),
-        lambda g, x, y, n, **params: ragged_dot_general_p.bind(x, g, n, **params),
-        None,
-    ),
-)
+ragged_dot_general_p.define(jvp=jvp_bilinear(ragged_dot_general_p, None),
+                            transpose=_ragged_transpose, batch=_ragged_batch)
 
 
 def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,

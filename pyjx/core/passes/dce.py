@@ -20,8 +20,13 @@ def dce(closed: ClosedJaxpr) -> ClosedJaxpr:
         return closed
     if not closed.consts:
         return ClosedJaxpr(jaxpr, [])
+    return with_used(jaxpr, closed.consts)
+
+
+def with_used(jaxpr: Jaxpr, consts: Sequence[object]) -> ClosedJaxpr:
+    """The program with those of its constants that it uses."""
     used = used_variables(jaxpr)
-    kept = [(v, c) for v, c in zip(jaxpr.constvars, closed.consts, strict=True) if v in used]
+    kept = [(v, c) for v, c in zip(jaxpr.constvars, consts, strict=True) if v in used]
     return ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in kept]), [c for _, c in kept])
 
 

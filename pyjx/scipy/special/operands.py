@@ -33,15 +33,11 @@ def floats(name: str, *args: Any) -> list[Array]:
     return [as_array(x) for x in spread_all(name, *promote_args_as_floats(name, *args))]
 
 
-def reals(name: str, *args: Any) -> list[Array]:
-    """Like `floats`, of a real dtype.
-
-    Raises:
-      ValueError: an argument is complex.
-    """
+def reals(name: str, *args: Any, refused: type[Exception] = ValueError) -> list[Array]:
+    """Like `floats`, of a real dtype; complex arguments are refused by this error."""
     xs = floats(name, *args)
     if is_complex(xs[0]):
-        raise ValueError(f"{name} does not support complex-valued inputs.")
+        raise refused(f"{name} does not support complex-valued inputs.")
     return xs
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pyjx import numpy as jnp
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.lazy import own_dictionary
-from pyjx.numpy.operands import is_complex, is_integer, numpy_function
+from pyjx.numpy.operands import is_integer, numpy_function
 from pyjx.numpy.promotion import operands, promote_dtypes_as_floats
 from pyjx.numpy.ufuncs import as_array
 from pyjx.scipy.special.logarithms import log_probability
-from pyjx.scipy.special.operands import floats, weak_as
+from pyjx.scipy.special.operands import reals as real_floats
+from pyjx.scipy.special.operands import weak_as
 
 Body = Callable[..., Array]
 
@@ -32,17 +34,8 @@ SUMMARIES = {
 }
 
 
-def reals(name: str, *args: ArrayLike) -> list[Array]:
-    """The arguments of the function `name` as arrays of one real dtype and one shape.
-
-    Raises:
-      TypeError: an argument is no array or scalar, or complex, which comparisons refuse so; or the
-        shapes do not broadcast.
-    """
-    xs = floats(name, *args)
-    if is_complex(xs[0]):
-        raise TypeError(f"{name} does not support complex-valued inputs.")
-    return xs
+# Comparisons refuse what is complex so.
+reals = partial(real_floats, refused=TypeError)
 
 
 def of_one_dtype(name: str, *args: ArrayLike) -> list[Array]:
