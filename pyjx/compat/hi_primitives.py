@@ -39,8 +39,6 @@ from pyjx.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 class RefAccum(GradAccum):
     """A sum in a reference, made when something is added, or asked for by `inst`."""
 
-    ref: Any
-
     def __init__(self, aval: AbstractValue, ref: Any = None) -> None:
         super().__init__(aval)
         self.ref = ref

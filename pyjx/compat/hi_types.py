@@ -158,7 +158,6 @@ class AvalQDD:
 
     has_qdd = True
     aval: Any
-    qdd: Any
 
     def __init__(self, aval: AbstractValue, qdd: Any) -> None:
         self.aval = aval
@@ -181,7 +180,6 @@ class AvalMutableQDD:
     """A type with what else is known of a value, which changes."""
 
     aval: Any
-    mutable_qdd: Any
 
     def __init__(self, aval: AbstractValue, mutable_qdd: Any) -> None:
         self.aval = aval

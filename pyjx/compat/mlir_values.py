@@ -76,10 +76,6 @@ class LoweringResult(NamedTuple):
 class ShapePolyLoweringState:
     """The dimensions of a module that are known where it is called."""
 
-    dim_vars: tuple[str, ...]
-    has_platform_index_argument: bool
-    uses_dim_vars: bool
-
     def __init__(self, dim_vars: tuple[str, ...], lowering_platforms: tuple[str, ...] | None
                  ) -> None:
         self.dim_vars = dim_vars

@@ -144,16 +144,12 @@ class aval_method(_Member):
     '3 times'
     """
 
-    fun: Callable[..., Any]
-
     def __init__(self, fun: Callable[..., Any]) -> None:
         self.fun = fun
 
 
 class aval_property(_Member):
     """A property that values of a type have, `fget(value)`: an attribute of the type's class."""
-
-    fget: Callable[..., Any]
 
     def __init__(self, fget: Callable[..., Any]) -> None:
         self.fget = fget

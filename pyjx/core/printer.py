@@ -56,7 +56,6 @@ class JaxprPpContext:
     ('a', 'a')
     """
 
-    var_names: dict[Var, str]
     shared_jaxprs: dict[Jaxpr, str]
 
     def __init__(self, var_names: dict[Var, str] | None = None) -> None:

@@ -45,7 +45,6 @@ class Ref(Tracer, metaclass=_RefType):
     __slots__ = ("_refs",)
 
     aval: AbstractRef  # type: ignore[assignment]
-    _refs: Any
 
     def __init__(self, aval: AbstractRef, refs: Any) -> None:
         self._trace = eager_trace

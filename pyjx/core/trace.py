@@ -176,7 +176,6 @@ class Tracer(_Array):
     __slots__ = ("__weakref__", "_trace", "aval")
     __array_priority__ = 1000
 
-    _trace: Any
     aval: ShapedArray
 
     def __init_subclass__(cls) -> None:
@@ -354,7 +353,6 @@ class DynamicJaxprTracer(Tracer):
 
     __slots__ = ("_eqn", "_var")
 
-    _var: Var
     _eqn: JaxprEqn | None  # the equation that made it; None for an argument
 
     def __init__(self, trace: DynamicJaxprTrace, var: Var, eqn: JaxprEqn | None) -> None:

@@ -99,10 +99,6 @@ class KeyReuseSignature:
 
     __slots__ = ("forwards", "sinks", "sources")
 
-    sinks: tuple[Sink, ...]
-    sources: tuple[Source, ...]
-    forwards: tuple[Forward, ...]
-
     def __init__(self, *parts: Sink | Source | Forward) -> None:
         self.sinks = tuple([p for p in parts if isinstance(p, Sink)])
         self.sources = tuple([p for p in parts if isinstance(p, Source)])

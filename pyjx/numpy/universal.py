@@ -73,7 +73,6 @@ class ufunc:
     __slots__ = ("__call__", "__dict__", "__weakref__")
 
     __call__: Callable[..., Any]
-    __name__: str
     __wrapped__: _Body
     _reduce: _Body | None
     _accumulate: _Body | None

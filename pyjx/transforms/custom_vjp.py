@@ -88,8 +88,6 @@ class ValAccum(GradAccum):
     5.0
     """
 
-    val: Any
-
     def __init__(self, aval: AbstractValue, val: Any = None) -> None:
         super().__init__(aval)
         self.val = val

@@ -205,11 +205,8 @@ class gaussian_kde:
     0.3182
     """
 
-    neff: Any
     dataset: Any
     weights: Any
-    covariance: Any
-    inv_cov: Any
 
     __slots__ = ("covariance", "dataset", "inv_cov", "neff", "weights")
 
