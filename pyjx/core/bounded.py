@@ -49,7 +49,7 @@ class BoundedDict(dict[Any, Any]):
 _MISSING = object()
 
 
-def kept(capacity: int) -> Callable[[F], F]:
+def kept(capacity: int, what: str = "facts that the library derives") -> Callable[[F], F]:
     """Keep what a function gives, for so many of its arguments, which are positional and hashable.
 
     >>> @kept(2)
@@ -63,7 +63,7 @@ def kept(capacity: int) -> Callable[[F], F]:
     """
 
     def decorate(fun: F) -> F:
-        known = BoundedDict(capacity, "facts that the library derives")
+        known = BoundedDict(capacity, what)
 
         @wraps(fun)
         def of(*key: Any) -> Any:

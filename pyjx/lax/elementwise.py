@@ -14,7 +14,7 @@ from pyjx.core import dtypes
 from pyjx.core.arithmetic import EACH, FIRST, TOGETHER, on_results
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.bounded import BoundedDict
+from pyjx.core.bounded import kept
 from pyjx.core.integers import as_int, by_squaring
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
@@ -57,17 +57,14 @@ _CLASSES: dict[str, Any] = {
 }
 # What asks for the sign of integers is for those of whole bytes, as platforms have it.
 _NARROW = frozenset(d for d in dtypes.integer_dtypes if dtypes.itemsize_bits(d) < 8)
-_accepted = BoundedDict(4096, "dtypes that operations take")
 
 
+@kept(4096, "dtypes that operations take")
 def accepts(kinds: str, dtype: DTypeLike | None) -> bool:
     """Whether `dtype` is of one of the `kinds`, a list such as `integer, bool`."""
-    found = _accepted.get((kinds, dtype))
-    if found is None:
-        found = _accepted[kinds, dtype] = kinds == ANY or any(
-            dtypes.issubdtype(dtype, _CLASSES[k]) for k in kinds.split(", ")
-            if not (k == "signedinteger" and dtype in _NARROW))
-    return found
+    return kinds == ANY or any(
+        dtypes.issubdtype(dtype, _CLASSES[k]) for k in kinds.split(", ")
+        if not (k == "signedinteger" and dtype in _NARROW))
 
 
 def check_kinds(name: str, kinds: tuple[str, ...], avals: tuple[ShapedArray, ...]) -> None:

@@ -18,7 +18,7 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import SymbolicDim, get_aval
-from pyjx.core.bounded import BoundedDict
+from pyjx.core.bounded import kept
 from pyjx.core.explicit import abstract_sharding
 from pyjx.core.layouts import ShardingLike
 from pyjx.lax.contractions import (
@@ -221,18 +221,8 @@ def _searched_path(terms: list[str], output: str, shapes: Shapes, optimize: Any
     return [tuple(p) for p in path], info
 
 
-_plans = BoundedDict(4096, "plans of einsum")
-
-
+@kept(4096, "plans of einsum")
 def _plan(subscripts: str, shapes: Shapes, optimize: Any) -> list[Step]:
-    key = (subscripts, shapes, optimize if not isinstance(optimize, list) else tuple(optimize))
-    found = _plans.get(key)
-    if found is None:
-        found = _plans[key] = _make_plan(subscripts, shapes, optimize)
-    return found
-
-
-def _make_plan(subscripts: str, shapes: Shapes, optimize: Any) -> list[Step]:
     terms, output = parse(subscripts, shapes)
     sizes = _sizes(terms, shapes)
     plan = _Planner(terms, shapes)
@@ -314,7 +304,7 @@ def _einsum_of(operands: tuple[Any, ...], subscripts: str, optimize: Any, precis
             out = _einsum_of(tuple([convert(x, common) for x in values]), subscripts, optimize,
                              precision, None, dot_general)
             return convert(lax.real(out), dtype)
-    steps = _plan(subscripts, tuple([get_aval(x).shape for x in values]), optimize)
+    steps = _plan(subscripts, tuple([get_aval(x).shape for x in values]), _hashable(optimize))
     if dot_general is None:
         precision = canonicalize_precision(precision)
 
