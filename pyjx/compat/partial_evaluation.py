@@ -13,7 +13,7 @@ from pyjx.compat.rule_tables import RuleTable, axis_of
 from pyjx.core import source_info
 from pyjx.core.avals import AbstractValue, get_aval
 from pyjx.core.effects import join_effects
-from pyjx.core.evaluation import eval_jaxpr
+from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import transform_name_stack
 from pyjx.core.named_axes import Axis
@@ -186,7 +186,7 @@ def partial_eval_jaxpr_nounits(jaxpr: ClosedJaxpr, unknowns: Sequence[bool], ins
         pvals = [PartialVal.unknown(a) if unknown else PartialVal.known(next(values))
                  for a, unknown in zip(avals, unknowns, strict=True)]
         staged, results, residuals = trace_to_jaxpr_nounits(
-            lambda *xs: eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, *xs), pvals, instantiate)
+            jaxpr_as_fun(jaxpr), pvals, instantiate)
         found[:] = [staged, [not p.is_known() for p in results], len(residuals)]
         return [*[p.get_known() for p in results if p.is_known()], *residuals]
 
@@ -493,9 +493,7 @@ def batch_jaxpr_axes(closed_jaxpr: ClosedJaxpr, axis_data: Any, in_axes: Sequenc
     places: list[Any] = []
 
     def run(*args: Any) -> list[Any]:
-        outs, dims = batch_flat(
-            lambda *xs: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *xs), list(args),
-            list(in_axes), axis)
+        outs, dims = batch_flat(jaxpr_as_fun(closed_jaxpr), list(args), list(in_axes), axis)
         wanted = [(None if d is None else 0) if w is zero_if_mapped else w
                   for d, w in zip(dims, out_axes_dest, strict=True)]
         places[:] = wanted

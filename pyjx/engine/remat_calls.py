@@ -12,7 +12,7 @@ from pyjx import configuration
 from pyjx.core import source_info
 from pyjx.core.avals import get_aval, is_ref_type
 from pyjx.core.derived import derived, derived_structure
-from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from pyjx.core.name_stack import NameStack
 from pyjx.core.primitive import Holding, Primitive, register
@@ -33,7 +33,7 @@ from pyjx.engine.subjaxprs import (
     selected,
     with_outputs,
 )
-from pyjx.engine.types import Dims, Flags, Params, Value, Values
+from pyjx.engine.types import Dims, Flags, Params, Values
 from pyjx.lazy import deferred
 
 logging = deferred("logging")  # slow to load, and seldom wanted
@@ -195,12 +195,9 @@ def _batched(trace: BatchTrace, jaxpr: ClosedJaxpr, dims: Dims) -> ClosedJaxpr:
 def _forward_rule(name: str, forward: Callable[[Params], ClosedJaxpr], batch_axis: Any,
                   **ways: Any) -> Primitive:
     """A primitive that stands for the program that `forward` makes of its parameters."""
-    def inline(*args: Value, **params: Any) -> list[Any]:
-        closed = forward(params)
-        return eval_jaxpr(closed.jaxpr, closed.consts, *args)
-
-    return standing_for(name, forward, Holding(stands_for=forward, **ways), own_rules=True,
-                        decomposition=inline, batch_axis=batch_axis)
+    return standing_for(
+        name, forward, Holding(stands_for=forward, **ways), own_rules=True, batch_axis=batch_axis,
+        decomposition=lambda *args, **params: jaxpr_as_fun(forward(params))(*args))
 
 
 def _traced(rule: FlatRule, avals: Sequence[Any]) -> tuple[ClosedJaxpr, int]:

@@ -13,7 +13,7 @@ from lowering.types import quoted, with_symbols
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import is_replaced
-from pyjx.core.evaluation import eval_jaxpr
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.symbolic.expressions import DimExpr
@@ -234,11 +234,8 @@ def _exported_vjp(primal: Exported, closed: ClosedJaxpr, placement: Placement | 
     n = len(primal.in_avals)
 
     def backward(*flat: Any) -> tuple[Any, ...]:
-        def forward(*args: Any) -> tuple[Any, ...]:
-            return tuple(eval_jaxpr(closed.jaxpr, closed.consts, *args))
-
-        _, pullback = vjp(forward, *flat[:n])
-        return tuple(pullback(tuple(flat[n:])))
+        _, pullback = vjp(jaxpr_as_fun(closed), *flat[:n])
+        return tuple(pullback(list(flat[n:])))
 
     backward.__name__ = f"{primal.fun_name}_vjp"
     avals = [*primal.in_avals, *[a.to_tangent_aval() for a in primal.out_avals]]

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyjx import lax
 from pyjx import numpy as jnp
-from pyjx.core.evaluation import eval_jaxpr
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.records import Record
 from pyjx.engine.tangents import full_aval
@@ -52,8 +52,7 @@ class Loop(Record):
     def goes_on(self, operands: Sequence[Any], carry: Sequence[Any]) -> Any:
         """Whether there is another iteration, but for what `length` says."""
         asked = self.condition
-        return asked is None or eval_jaxpr(
-            asked.jaxpr, asked.consts, *operands[:self.before], *carry)[0]
+        return asked is None or jaxpr_as_fun(asked)(*operands[:self.before], *carry)[0]
 
     def row(self, i: Any) -> Any:
         """Which slice iteration `i` takes."""
@@ -74,8 +73,7 @@ class Loop(Record):
 
             def step(state: Any) -> Any:
                 i, carry, stacked, since = state
-                outs = eval_jaxpr(body.jaxpr, body.consts, *operands[self.before:first], *carry,
-                                  *row(i))
+                outs = jaxpr_as_fun(body)(*operands[self.before:first], *carry, *row(i))
                 stacked = [lax.dynamic_update_index_in_dim(x, y, self.row(i), 0)
                            for x, y in zip(stacked, outs[n:], strict=True)]
                 bad = jnp.array([*map(flag, outs)])

@@ -13,7 +13,7 @@ from pyjx.core.arithmetic import reduction, reduction_by_function
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, SymbolicDim, get_aval
 from pyjx.core.contents import deduplicated
-from pyjx.core.evaluation import eval_jaxpr
+from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import check_out_sharding, resolved_sharding
 from pyjx.core.integers import as_int, as_ints
 from pyjx.core.jaxpr import ClosedJaxpr
@@ -369,8 +369,7 @@ def pointwise(closed: ClosedJaxpr, operands: Sequence[Any]) -> list[Any]:
     shape = get_aval(operands[0]).shape
     size = get_aval(operands[0]).size
     flat = [reshape(x, (size,)) for x in operands]
-    outs, dims = batch_flat(lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs), flat,
-                            [0] * len(flat), size)
+    outs, dims = batch_flat(jaxpr_as_fun(closed), flat, [0] * len(flat), size)
     return [broadcast_in_dim(y, shape, ()) if d is None else reshape(y, shape)
             for y, d in zip(outs, dims, strict=True)]
 
@@ -484,7 +483,7 @@ class Computation(Alike):
         self.jaxpr = jaxpr
 
     def __call__(self, *args: Value) -> list[Value]:
-        return eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *args)
+        return jaxpr_as_fun(self.jaxpr)(*args)
 
 
 def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[ShapedArray],
