@@ -199,13 +199,14 @@ class extend_name_stack:
     __slots__ = ("name", "prev")
 
     prev: NameStack  # the one that was around it when it was entered last
+    _inside: Callable[[NameStack, str], NameStack] = staticmethod(NameStack.extend)
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __enter__(self) -> NameStack:
         self.prev = thread_state.name_stack
-        stack = thread_state.name_stack = self.prev.extend(self.name)
+        stack = thread_state.name_stack = self._inside(self.prev, self.name)
         return stack
 
     def __exit__(self, *exc: object) -> None:
@@ -226,10 +227,7 @@ class transform_name_stack(extend_name_stack):
 
     __slots__ = ()
 
-    def __enter__(self) -> NameStack:
-        self.prev = thread_state.name_stack
-        stack = thread_state.name_stack = self.prev.transform(self.name)
-        return stack
+    _inside = staticmethod(NameStack.transform)
 
 
 def named_call(fun: _F, *, name: str | None = None) -> _F:

@@ -41,6 +41,14 @@ def broadcast_argument(name: str, prefix: Any, tree: Any,
             f"  Mismatch details ({len(found)} found):{''.join(found)}") from None
 
 
+def of_each_with(f: Callable[[Any, Any], Any], of: str, tree: Any, name: str, prefix: Any) -> Any:
+    """The tree of what `f` gives of each leaf of a tree, which the user calls `of`, and what the
+    argument called `name`, a pytree prefix of it, says of that leaf."""
+    leaves, structure = tree_util.tree_flatten(tree)
+    given = broadcast_argument(name, prefix, tree)
+    return tree_unflatten(structure, tree_util.of_each_leaf(f, of, tree, leaves, given))
+
+
 # -- where two pytrees differ ----------------------------------------------------------------------
 
 Path = tuple[Any, ...]

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
-from pyjx import tree_util
 from pyjx.core.arithmetic import APART, TOGETHER
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.layouts import Format, Layout
-from pyjx.core.prefixes import broadcast_argument
+from pyjx.core.prefixes import of_each_with
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.tangents import Zero
@@ -34,11 +33,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     >>> with_layout_constraint(jax.numpy.ones((2, 3)), Layout((1, 0))).format.layout.major_to_minor
     (1, 0)
     """
-    leaves, tree = tree_util.tree_flatten(x)
-    given = broadcast_argument("with_layout_constraint layouts", layouts, x)
-    return tree_util.tree_unflatten(tree, [
-        _constrained(leaf, layout)
-        for leaf, layout in zip(leaves, given, strict=True)])
+    return of_each_with(_constrained, "x", x, "with_layout_constraint layouts", layouts)
 
 
 def _constrained(x: ArrayLike, layout: Any) -> Any:

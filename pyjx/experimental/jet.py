@@ -35,6 +35,7 @@ from pyjx.engine.custom_derivative_calls import (
     custom_jvp_call_p,
     custom_vjp_call_p,
 )
+from pyjx.engine.forward import JVPTracer
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import forward_rule
 from pyjx.engine.tangents import Zero, instantiate, materialized, zero_tangent
@@ -182,9 +183,7 @@ class JetTracer(Tracer):
         self.primal = primal
         self.terms = terms
 
-    def to_concrete_value(self) -> Any:
-        primal = self.primal
-        return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
+    to_concrete_value = JVPTracer.to_concrete_value
 
     def __repr__(self) -> str:
         return f"JetTracer(primal={self.primal}, terms={self.terms})"

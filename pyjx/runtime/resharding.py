@@ -25,7 +25,7 @@ from pyjx.core.forbidden import no_collectives
 from pyjx.core.layouts import AutoLayout, Format, Layout, ShardingLike
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh
 from pyjx.core.places import HERE, explicit_sharding, names_no_mesh, place_of
-from pyjx.core.prefixes import broadcast_argument
+from pyjx.core.prefixes import broadcast_argument, of_each_with
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.engine.batching import BatchTrace
@@ -76,14 +76,11 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     >>> jax.jit(lambda x: jax.lax.with_sharding_constraint(2 * x, rows))(jax.numpy.ones(3)).tolist()
     [2.0, 2.0, 2.0]
     """
-    leaves, tree = tree_util.tree_flatten(x)
-    for i, leaf in enumerate(leaves):
+    for i, leaf in enumerate(tree_util.tree_leaves(x)):
         if not is_valid_value(leaf):
             raise TypeError("with_sharding_constraint requires arrays, got "
                             f"{type(leaf)} at position {i}.")
-    targets = broadcast_argument("with_sharding_constraint shardings", shardings, x)
-    return tree_util.tree_unflatten(tree, tree_util.of_each_leaf(
-        _lying_so, "x", x, leaves, targets))
+    return of_each_with(_lying_so, "x", x, "with_sharding_constraint shardings", shardings)
 
 
 def _lying_so(x: Any, target: Any) -> Any:
@@ -332,10 +329,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     ...
     ShapedArray(float32[3@x])
     """
-    leaves, tree = tree_util.tree_flatten(xs)
-    targets = broadcast_argument("reshard out_shardings", out_shardings, xs)
-    return tree_util.tree_unflatten(tree, tree_util.of_each_leaf(
-        _reshard, "xs", xs, leaves, targets))
+    return of_each_with(_reshard, "xs", xs, "reshard out_shardings", out_shardings)
 
 
 def _reshard(x: Any, target: Any) -> Any:

@@ -4,6 +4,7 @@ matrices by it, and with tridiagonal ones.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,19 +29,18 @@ from pyjx.lax.linalg.matrices import (
     FEW,
     alike,
     as_column,
+    by_columns,
     check_operands,
     check_square,
     choose,
     corner,
     define_leading,
     element,
-    elements,
     identity_like,
     is_complex,
     kept,
     lower_triangle,
     minus_product,
-    of_elements,
     of_few_rows,
     part,
     product,
@@ -251,15 +251,10 @@ def eliminated(rows: list[list[Value]], k: int) -> Value:
     return other
 
 
-def _factors_by_elements(x: Value) -> list[Value]:
-    rows, axis = elements(x), get_aval(x).ndim - 2
-    pivots = [lax.squeeze(eliminated(rows, k), (axis,)) for k in range(min(get_aval(x).shape[-2:]))]
-    return [of_elements(rows), lax.concatenate(pivots, axis)]
-
-
 # LAPACK's part, without the permutation.
 getrf_p = register(Primitive("getrf", arithmetic=LU, sharding_rule=along_batch(2),
-                             unrolled=of_few_rows("lu", _factors_by_elements, several=True),
+                             unrolled=of_few_rows("lu", partial(by_columns, column=eliminated),
+                                                  several=True),
                              shape_rule=_getrf_shape, multiple_results=True))
 define_leading(getrf_p)
 

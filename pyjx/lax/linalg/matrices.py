@@ -349,6 +349,14 @@ def of_elements(rows: list[list[Any]]) -> Any:
     return lax.concatenate([lax.concatenate(row, last) for row in rows], last - 1)
 
 
+def by_columns(x: Value, column: Callable[[list[list[Any]], int], Value]) -> list[Value]:
+    """Matrices after `column(rows, k)` has changed their elements for each k in turn, and what
+    these calls gave."""
+    rows, axis = elements(x), get_aval(x).ndim - 2
+    given = [lax.squeeze(column(rows, k), (axis,)) for k in range(min(get_aval(x).shape[-2:]))]
+    return [of_elements(rows), lax.concatenate(given, axis)]
+
+
 def part(x: ArrayLike, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
     """Some rows and columns of matrices, from the first to before the second number."""
     *batch, _, _ = shape = get_aval(x).shape

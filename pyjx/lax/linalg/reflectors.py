@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from pyjx.lax.common import operand
 from pyjx.lax.linalg.general_systems import lu, solve
 from pyjx.lax.linalg.matrices import (
     adjoint,
+    by_columns,
     check_operands,
     conjugate,
     corner,
@@ -59,12 +60,6 @@ def _geqp3_shape(x: ShapedArray, order: ShapedArray, *, use_magma: bool | None
 
 
 # -- of few rows and columns -----------------------------------------------------------------------
-
-
-def _reflections_by_elements(x: Value) -> Values:
-    rows, axis = elements(x), get_aval(x).ndim - 2
-    taus = [lax.squeeze(_reflect(rows, k), (axis,)) for k in range(min(get_aval(x).shape[-2:]))]
-    return [of_elements(rows), lax.concatenate(taus, axis)]
 
 
 def _reflect(rows: list[list[Value]], k: int) -> Value:
@@ -148,9 +143,9 @@ def _product_by_elements(a: Value, taus: Value) -> Value:
 
 # LAPACK's parts of the decomposition, without and with exchanges of columns.
 geqrf_p = register(Primitive("geqrf", arithmetic=REFLECTORS,
-                             unrolled=of_few_rows("qr", _reflections_by_elements, several=True),
                              sharding_rule=along_batch(2),
-                             shape_rule=_geqrf_shape, multiple_results=True))
+                             shape_rule=_geqrf_shape, multiple_results=True, unrolled=of_few_rows(
+                                 "qr", partial(by_columns, column=_reflect), several=True)))
 geqp3_p = register(Primitive("geqp3", arithmetic=REFLECTORS,
                              sharding_rule=along_batch(2),
                              shape_rule=_geqp3_shape, multiple_results=True))
