@@ -69,7 +69,7 @@ class EqualStore(Store):
             raise StoreException(f"Store occupied by {self._value[0]!r}, got {value!r}")
 
 
-class WrappedFun:
+class WrappedFun(Alike):
     """A function, and what is around it. `call_wrapped` calls it with all of that.
 
     Two of one function with the same transformations around it are equal.
@@ -85,6 +85,8 @@ class WrappedFun:
 
     __slots__ = ("__weakref__", "debug_info", "f", "f_transformed", "in_type", "params", "stores",
                  "transforms")
+
+    _key = of_field("key")
 
     def __init__(self, f: Callable[..., Any], f_transformed: Callable[..., Any],
                  transforms: tuple[Any, ...] = (), stores: tuple[Store | None, ...] = (),
@@ -134,12 +136,6 @@ class WrappedFun:
     def key(self) -> tuple[Any, ...]:
         """What two functions share that do the same: the function, and what is around it."""
         return self.f, self.transforms, self.params, self.in_type
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WrappedFun) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
 
     def __repr__(self) -> str:
         around = [f"\n{i:<3}: {gen.__name__}" for i, (gen, _) in enumerate(self.transforms)]

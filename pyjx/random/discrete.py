@@ -21,6 +21,7 @@ from pyjx.core.trace import Tracer
 from pyjx.engine.types import Value
 from pyjx.lax.common import broadcasts_to
 from pyjx.lax.elementwise import stretch
+from pyjx.lax.special import any_of
 from pyjx.numpy.promotion import check_arraylike
 from pyjx.random.base import check_key, is_key, on_key, placed_result, split_traced
 from pyjx.random.distributions import arrays
@@ -64,11 +65,8 @@ def _reject_until_accepted(key: KeyLike, shape: tuple[int, ...], dtype: DType,
         new, accepted = attempt(u, v)
         return lax.select(accepted, new, best), done | accepted, k
 
-    def unfinished(state: Any) -> Any:
-        return lax.reduce_or(~state[1], tuple(range(len(shape))))
-
     start = (lax.full(shape, -1, dtype), lax.full(shape, False, np.dtype(bool)), key)
-    return lax.while_loop(unfinished, step, start)[0]
+    return lax.while_loop(lambda state: any_of(~state[1]), step, start)[0]
 
 
 # -- Poisson ---------------------------------------------------------------------------------------
@@ -86,11 +84,9 @@ def _poisson_by_product(key: KeyLike, lam: Array, counts: DType) -> Array:
         count = lax.select(log_product > -lam, count + 1, count)
         return i + 1, count, k, log_product + lax.log(unit_floats(subkey, shape, dtype))
 
-    def unfinished(state: Any) -> Any:
-        return lax.reduce_or(state[3] > -lam, tuple(range(len(shape)))) & (state[0] < most)
-
     start = (np.int32(0), lax.full(shape, 0, counts), key, lax.full(shape, 0, dtype))
-    return lax.while_loop(unfinished, step, start)[1] - 1
+    return lax.while_loop(lambda state: any_of(state[3] > -lam) & (state[0] < most), step,
+                          start)[1] - 1
 
 
 def _poisson_by_rejection(key: KeyLike, lam: Array, counts: DType) -> Array:
@@ -246,11 +242,8 @@ def _binomial_by_waiting(key: KeyLike, n: Array, log1_p: Array) -> Array:
         count = lax.select(waited <= n, count + 1, count)
         return count, waited + lax.ceil(lax.log(unit_floats(subkey, shape, dtype)) / log1_p), k
 
-    def unfinished(state: Any) -> Any:
-        return lax.reduce_or(state[1] <= n, tuple(range(len(shape))))
-
     zero = lax.full(shape, 0, dtype)
-    return lax.while_loop(unfinished, step, (zero, zero, key))[0] - 1
+    return lax.while_loop(lambda state: any_of(state[1] <= n), step, (zero, zero, key))[0] - 1
 
 
 def _binomial_by_rejection(key: KeyLike, n: Array, p: Array) -> Array:

@@ -84,9 +84,6 @@ def line_search(fun: Callable[[Array], tuple[Array, Array]], x: Array, direction
         f, g = fun(x + step * direction)
         return Point(step, f, jnp.vdot(g, direction), g)
 
-    def going(s: Search) -> Array:
-        return ~s.done & (s.count < maxiter)
-
     def body(s: Search) -> Search:
         step = jnp.where(s.zooming, _between(s.low, s.high),
                          jnp.where(s.count == 0, first, 2 * s.low.step))
@@ -106,7 +103,7 @@ def line_search(fun: Callable[[Array], tuple[Array, Array]], x: Array, direction
 
     start = Point(jnp.zeros((), x.dtype), value, slope0, gradient)
     init = Search(jnp.asarray(0), start, start, start, jnp.asarray(False), jnp.asarray(False))
-    end = lax.while_loop(going, body, init)
+    end = lax.while_loop(lambda s: ~s.done & (s.count < maxiter), body, init)
     return end.best, end.done, end.count
 
 
@@ -184,9 +181,6 @@ def minimize_bfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int, norm: An
     def small(gradient: Array) -> Array:
         return jnp.linalg.norm(gradient, ord=norm) < gtol
 
-    def going(s: _State) -> Array:
-        return ~small(s.gradient) & ~s.failed & (s.iterations < maxiter)
-
     def body(s: _State) -> _State:
         direction = -(s.hess_inv @ s.gradient)
         begins = s.iterations == 0
@@ -207,7 +201,8 @@ def minimize_bfgs(fun: Callable[[Array], Any], x0: Array, maxiter: int, norm: An
 
     value, gradient = both(x0)
     init = _State(x0, value, gradient, identity, jnp.asarray(1), jnp.asarray(0), jnp.asarray(False))
-    end = lax.while_loop(going, body, init)
+    end = lax.while_loop(
+        lambda s: ~small(s.gradient) & ~s.failed & (s.iterations < maxiter), body, init)
     success = small(end.gradient)
     status = jnp.where(success, BFGSStatus.CONVERGED, jnp.where(
         end.failed, BFGSStatus.NO_STEP, BFGSStatus.TOO_MANY_ITERATIONS))

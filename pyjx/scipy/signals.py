@@ -28,6 +28,7 @@ from pyjx.numpy.promotion import (
     any_ranks,
     check_arraylike,
     check_promotion,
+    operands,
     promote_dtypes_as_floats,
     promote_dtypes_inexact,
     promote_inexact,
@@ -46,8 +47,7 @@ if TYPE_CHECKING:
 
 
 def _operands(name: str, in1: ArrayLike, in2: ArrayLike) -> tuple[Array, Array]:
-    check_arraylike(name, in1, in2)
-    x, y = (as_array(a) for a in promote_dtypes_as_floats(in1, in2))
+    x, y = map(as_array, promote_dtypes_as_floats(*operands(name, in1, in2)))
     if x.ndim != y.ndim:
         raise ValueError("in1 and in2 must have the same number of dimensions: in1 and in2 should "
                          f"have the same dimensionality, got shapes {x.shape} and {y.shape}")
@@ -530,8 +530,7 @@ def stft(x: Array, fs: Any = 1.0, window: Any = "hann", nperseg: int = 256,
     >>> Z.shape, f.shape, t.shape
     ((5, 5), (5,), (5,))
     """
-    check_arraylike("stft", x)
-    (x,) = (as_array(a) for a in promote_dtypes_inexact(x))
+    (x,) = map(as_array, promote_dtypes_inexact(*operands("stft", x)))
     size = None if not isinstance(window, (str, tuple)) and nperseg == 256 else nperseg
     return _spectral(x, None, fs, window, size, noverlap, nfft, detrend, return_onesided,
                      "spectrum", axis, boundary, padded)
@@ -571,11 +570,9 @@ def _density(x: Any, y: Any, fs: Any, window: Any, nperseg: int | None, noverlap
     if average is None:  # by which `stft` asks for the segments
         raise ValueError('average must be "median" or "mean", got None')
     if y is None:
-        check_arraylike("welch", x)
-        (x,) = (as_array(a) for a in promote_dtypes_inexact(x))
+        (x,) = map(as_array, promote_dtypes_inexact(*operands("welch", x)))
     else:
-        check_arraylike("csd", x, y)
-        x, y = (as_array(a) for a in promote_dtypes_inexact(x, y))
+        x, y = map(as_array, promote_dtypes_inexact(*operands("csd", x, y)))
         if x.ndim != y.ndim:
             raise ValueError("x and y must have the same number of dimensions, got shapes "
                              f"{x.shape} and {y.shape}")

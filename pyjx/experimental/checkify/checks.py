@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,6 +38,7 @@ from pyjx.lax.joining import concatenate
 from pyjx.lax.reductions import argmax, reduce_or
 from pyjx.lax.shapes import reshape
 from pyjx.lax.slicing import dynamic_index_in_dim
+from pyjx.lax.special import any_of
 from pyjx.runtime.transfers import array_from_host
 from pyjx.tree_util import register_pytree_node_class, tree_flatten, tree_unflatten
 
@@ -587,11 +589,7 @@ def checks_of(eqn: JaxprEqn, categories: frozenset[ErrorCategory]) -> list[Check
 
 
 def _any(flags: Sequence[Any]) -> Any:
-    found = None
-    for x in flags:
-        x = reduce_or(x, tuple(range(get_aval(x).ndim)))
-        found = x if found is None else bitwise_or(found, x)
-    return found
+    return reduce(bitwise_or, map(any_of, flags))
 
 
 def _division(operands: Sequence[Any], results: Sequence[Any]) -> tuple[Any, list[Any]]:

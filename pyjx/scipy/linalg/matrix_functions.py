@@ -121,16 +121,13 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     else:
         result = solve(below, above)
 
-    def go_on(state: Any) -> Any:
-        return state[0] < jnp.max(count)
-
     def square_once(state: Any) -> Any:
         step, x = state
         wanted = spread(lax.lt(lax.broadcast(step, batch), count))
         return step + np.int32(1), lax.select(wanted, product(x, x), x)
 
-    _, result = lax.while_loop(go_on, square_once, (np.int32(0), result),
-                               max_steps=max(int(max_squarings), 1))
+    _, result = lax.while_loop(lambda state: state[0] < jnp.max(count), square_once,
+                               (np.int32(0), result), max_steps=max(int(max_squarings), 1))
     return lax.select(spread(over), lax.full_like(result, np.nan), result)
 
 
