@@ -51,9 +51,7 @@ __all__ = [
 
 def _one_device_each() -> Mesh:
     """A device of each process, in the order of these."""
-    firsts: dict[int, Any] = {}
-    for device in backends.devices():
-        firsts.setdefault(device.process_index, device)
+    firsts = {device.process_index: device for device in backends.devices()[::-1]}
     return Mesh(np.array([firsts[i] for i in sorted(firsts)], dtype=object), ("processes",))
 
 

@@ -302,9 +302,7 @@ def _backward(func: Callable[..., Any], rtol: float | Array, atol: float | Array
 
     start = g[-1], jnp.zeros((), ts.dtype), [jnp.zeros_like(x) for x in values]
     (y_bar, t0_bar, bars), rest = lax.scan(scan_step, start, jnp.arange(len(ts) - 1, 0, -1))
-    out: list[Any] = [np.zeros(jnp.shape(x), dtypes.float0) for x in leaves]
-    for i, bar in zip(moving, bars, strict=True):
-        out[i] = bar
+    out = with_at([np.zeros(jnp.shape(x), dtypes.float0) for x in leaves], moving, bars)
     return y_bar, jnp.concatenate([t0_bar[None], rest[::-1]]), *tree_unflatten(tree, out)
 
 

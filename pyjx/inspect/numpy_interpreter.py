@@ -16,6 +16,7 @@ from pyjx.core.bounded import kept
 from pyjx.core.evaluation import literal_value, program_of
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.primitive import Primitive
+from pyjx.engine.functions import with_at
 from pyjx.engine.primitives import name_p
 from pyjx.inspect.loops import Loop, programs_within
 from pyjx.lax.convert import tie_p
@@ -199,9 +200,7 @@ def _select(which: Any, *cases: Any, **_: Any) -> Any:
 
 def _broadcast(x: Any, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], **_: Any
                ) -> Any:
-    full = [1] * len(shape)
-    for size, d in zip(x.shape, broadcast_dimensions, strict=True):
-        full[d] = size
+    full = with_at([1] * len(shape), broadcast_dimensions, x.shape)
     return np.broadcast_to(x.reshape(full), shape)
 
 

@@ -30,6 +30,7 @@ from pyjx.core.primitive import CHEAP, Primitive, register
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.core.specs import axes_of, spec_to_give
 from pyjx.engine.axes import broadcast_in_dim, moveaxis, reduce_sum, reduced_sharding, transpose
+from pyjx.engine.functions import with_at
 from pyjx.engine.primitives import stands_for_constant
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.rules import jvp_zero, unbatched_dims
@@ -330,10 +331,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     if not new and is_array(array):
         return array
     kept = [i for i in range(ndim) if i not in taken]
-    out = [1] * ndim
-    for i, n in zip(kept, shape, strict=True):
-        out[i] = n
-    return broadcast_in_dim(array, out, kept)
+    return broadcast_in_dim(array, with_at([1] * ndim, kept, shape), kept)
 
 
 def broadcast(operand: Value, sizes: Sequence[int], *, out_sharding: ShardingLike = None) -> Array:

@@ -17,6 +17,7 @@ from pyjx.core.prefixes import broadcast_argument, is_none
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.value_texts import in_short, shortened_text
+from pyjx.engine.functions import with_at
 from pyjx.engine.moves import device_put_p as device_put_p
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
@@ -320,13 +321,10 @@ def _device_put_transpose(cts: Tangents, *operands: Operand, devices: Sequence[A
 def _put_nonzero(xs: Any, **params: Any) -> list[Any]:
     """Move the tangents that are not symbolic zeros; each parameter is a tuple, one an operand."""
     live = [i for i, x in enumerate(xs) if type(x) is not Zero]
-    out = list(xs)
-    if live:
-        live_params = {k: tuple([v[i] for i in live]) for k, v in params.items()}
-        moved = device_put_p.bind(*[xs[i] for i in live], **live_params)
-        for i, x in zip(live, moved, strict=True):
-            out[i] = x
-    return out
+    if not live:
+        return list(xs)
+    live_params = {k: tuple([v[i] for i in live]) for k, v in params.items()}
+    return with_at(xs, live, device_put_p.bind(*[xs[i] for i in live], **live_params))
 
 
 def _placed(params: dict[str, Any]) -> list[Any]:

@@ -306,9 +306,8 @@ def check_agreement(x: np.ndarray[Any, Any], sharding: Sharding, what: str) -> N
     Raises:
       AssertionError: they do not have the same one.
     """
-    firsts: dict[int, Any] = {}  # a device of each process
-    for device in sharding._internal_device_list:
-        firsts.setdefault(device.process_index, device)
+    # the first device of each process
+    firsts = {d.process_index: d for d in [*sharding._internal_device_list][::-1]}
     me = backends.process_index()
     if len(firsts) < 2 or me not in firsts:
         return

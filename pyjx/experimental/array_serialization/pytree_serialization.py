@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyjx.core.avals import get_aval
+from pyjx.engine.functions import with_at
 from pyjx.experimental.array_serialization import serialization
 from pyjx.experimental.array_serialization import tensorstore_impl as stores
 from pyjx.export.trees import tree_from_data, tree_to_data
@@ -233,10 +234,7 @@ def _loaded(directory: str | os.PathLike[str], types: PyTree, shardings: PyTree,
     specs = [stores.merge_nested_ts_specs(stores.get_tensorstore_spec(
         os.path.join(root, _ARRAYS, str(i))), given[i]) for i in chosen]
     arrays = serialization.run_deserialization([places[i] for i in chosen], specs) if specs else ()
-    found: list[Any] = [None] * len(leaves)
-    for i, array in zip(chosen, arrays, strict=True):
-        found[i] = array
-    return tree_unflatten(tree, found)
+    return tree_unflatten(tree, with_at([None] * len(leaves), chosen, arrays))
 
 
 def nonblocking_save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = True,

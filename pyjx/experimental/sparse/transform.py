@@ -31,7 +31,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.records import of_field
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.engine.batching import may_close_over_values
-from pyjx.engine.functions import check_values, name_of
+from pyjx.engine.functions import check_values, name_of, with_at
 from pyjx.engine.subjaxprs import live_inputs, selected
 from pyjx.engine.tangents import add_any_p
 from pyjx.experimental.sparse import bcoo, bcsr
@@ -84,9 +84,7 @@ class Stretched:
     def narrow(self) -> Any:
         """The array with dimensions of size 1 in place of those that are stretched."""
         dims = self.params["broadcast_dimensions"]
-        shape = [1] * len(self.shape)
-        for d, size in zip(dims, get_aval(self.array).shape, strict=True):
-            shape[d] = size
+        shape = with_at([1] * len(self.shape), dims, get_aval(self.array).shape)
         return lax.broadcast_in_dim(self.array, shape, dims)
 
     @property
