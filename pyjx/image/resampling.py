@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +17,10 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.integers import as_sizes
+from pyjx.lax.contractions import PrecisionLike
 from pyjx.numpy.operands import canonical_axis, numpy_function
 from pyjx.numpy.promotion import check_arraylike, promote_dtypes_inexact
 from pyjx.numpy.ufuncs import as_array
-
-if TYPE_CHECKING:
-    from pyjx.lax.contractions import PrecisionLike
 
 
 class ResizeMethod(enum.Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from pyjx.core.explicit import entries_of
 from pyjx.core.integers import max_dim, min_dim
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import is_concrete
+from pyjx.lax.contractions import PrecisionLike
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.operands import canonical_axes, canonical_axis, numpy_function
 from pyjx.numpy.promotion import (
@@ -32,9 +33,6 @@ from pyjx.numpy.sorting import searchsorted
 from pyjx.runtime.operations import body_of
 from pyjx.transforms.custom_vmap import custom_vmap
 from pyjx.transforms.linearize import linear_transpose
-
-if TYPE_CHECKING:
-    from pyjx.lax.contractions import PrecisionLike
 
 _sum = body_of(reductions.sum)
 

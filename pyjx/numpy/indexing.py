@@ -8,7 +8,7 @@ integers and slices that are known make static slices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from pyjx.core.trace import eager_trace, state
 from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard_methods
 from pyjx.lax.common import broadcast_shapes
+from pyjx.lax.indexing import GatherScatterMode
 from pyjx.numpy.operands import along, canonical_axis, refuse_in_place
 from pyjx.numpy.patterns import (
     APART,
@@ -53,9 +54,6 @@ from pyjx.numpy.promotion import as_operand, check_arraylike, convert, no_out, o
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import in_auto_mode
-
-if TYPE_CHECKING:
-    from pyjx.lax.indexing import GatherScatterMode
 
 
 class Options(Record):

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.frames import warn
 from pyjx.core.integers import as_truncated_int
+from pyjx.lax.contractions import PrecisionLike
 from pyjx.lazy import deferred
 from pyjx.numpy.differences import check_mode
 from pyjx.numpy.operands import as_tuple, canonical_axis, numpy_function
@@ -38,10 +39,6 @@ from pyjx.runtime.operations import body_of, op_jit
 from pyjx.scipy.special.operands import weak_as
 from pyjx.transforms.linearize import linear_transpose
 from pyjx.transforms.vmap import vmap
-
-if TYPE_CHECKING:
-    from pyjx.lax.contractions import PrecisionLike
-
 
 # -- convolutions ----------------------------------------------------------------------------------
 

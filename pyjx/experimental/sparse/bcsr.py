@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -40,10 +40,8 @@ from pyjx.experimental.sparse.formats import (
 from pyjx.experimental.sparse.matrices import csr_product, rows_of, suits_library
 from pyjx.guards import guard
 from pyjx.jaxlib_api import Sharding
+from pyjx.lax.contractions import PrecisionLike
 from pyjx.runtime.operations import op_jit
-
-if TYPE_CHECKING:
-    from pyjx.lax.contractions import PrecisionLike
 
 
 def _check(data: Array, indices: Array, indptr: Array, shape: tuple[int, ...]) -> None:

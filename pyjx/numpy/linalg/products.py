@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import kept
 from pyjx.core.integers import by_squaring
+from pyjx.lax.contractions import PrecisionLike
 from pyjx.lax.linalg.matrices import identity_like
 from pyjx.numpy import contractions
 from pyjx.numpy.diagonals import diagonal as _diagonal
@@ -18,9 +19,6 @@ from pyjx.numpy.manipulation import matrix_transpose as _matrix_transpose
 from pyjx.numpy.operands import canonical_axes, numpy_function
 from pyjx.numpy.promotion import operands, promote_dtypes
 from pyjx.runtime.operations import body_of
-
-if TYPE_CHECKING:
-    from pyjx.lax.contractions import PrecisionLike
 
 _matmul = body_of(contractions.matmul)
 _dot_options = ("precision", "preferred_element_type")
