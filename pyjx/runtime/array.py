@@ -19,7 +19,6 @@ from pyjx.core.array_type import Array
 from pyjx.core.avals import AbstractRef, ShapedArray, aval_makers, length
 from pyjx.core.cure_texts import DELETED
 from pyjx.core.layouts import Format, Layout
-from pyjx.core.records import of_field
 from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import Tracer
 from pyjx.errors import ambiguous_truth
@@ -596,14 +595,6 @@ class DataArray(Array):
     traceback = property(lambda self: self._base_array.traceback)
     is_fully_addressable = property(lambda self: self._base_array.is_fully_addressable)
     is_fully_replicated = property(lambda self: self._base_array.is_fully_replicated)
-    devices = of_field("_base_array.devices")
-    is_deleted = of_field("_base_array.is_deleted")
-    delete = of_field("_base_array.delete")
-    is_ready = of_field("_base_array.is_ready")
-    platform = of_field("_base_array.platform")
-    on_device_size_in_bytes = of_field("_base_array.on_device_size_in_bytes")
-    unsafe_buffer_pointer = of_field("_base_array.unsafe_buffer_pointer")
-    unsafe_raw_buffer = of_field("_base_array.unsafe_raw_buffer")
 
     def block_until_ready(self) -> Self:
         self._base_array.block_until_ready()
@@ -611,6 +602,20 @@ class DataArray(Array):
 
     def __len__(self) -> int:
         return len(self.aval)
+
+
+def _of_data(name: str) -> Callable[[DataArray], Any]:
+    """The method of arrays that the data answers, documented as theirs."""
+    def method(self: DataArray) -> Any:
+        return getattr(self._base_array, name)()
+
+    method.__name__, method.__qualname__ = name, f"DataArray.{name}"
+    return method
+
+
+for _name in ("devices", "is_deleted", "delete", "is_ready", "platform", "on_device_size_in_bytes",
+              "unsafe_buffer_pointer", "unsafe_raw_buffer"):
+    setattr(DataArray, _name, _of_data(_name))
 
 
 class ExtendedArray(DataArray):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from typing import Any
 
@@ -375,3 +376,21 @@ def test_calls_with_keys_are_known_to_the_dispatcher() -> None:
     np.testing.assert_array_equal(random.key_data(state[0]["next"]),
                                   random.key_data(want[0]["next"]))
     np.testing.assert_allclose(state[1], want[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["devices", "is_deleted", "delete", "is_ready", "platform",
+                                  "on_device_size_in_bytes", "unsafe_buffer_pointer",
+                                  "unsafe_raw_buffer"])
+def test_methods_of_key_arrays_are_functions_of_their_class(name: str) -> None:
+    method = getattr(type(KEY), name)
+    assert (method.__name__, method.__qualname__) == (name, f"DataArray.{name}")
+    assert list(inspect.signature(method).parameters) == ["self"]
+    assert inspect.getdoc(method) == inspect.getdoc(getattr(jax.Array, name, None))
+
+
+def test_key_arrays_answer_for_their_data() -> None:
+    keys = random.split(random.key(0), 3)
+    assert list(map(type(keys).devices, [keys])) == [random.key_data(keys).devices()]
+    assert keys.platform() == random.key_data(keys).platform()
+    keys.delete()
+    assert type(keys).is_deleted(keys) and not KEYS.is_deleted()
