@@ -337,7 +337,10 @@ def ffi_lowering(
         backend_config=backend_config, skip_ffi_layout_processing=skip_ffi_layout_processing,
         **lowering_args)
 
-    return lambda ctx, *operands, **attributes: list(build(ctx, *operands, **attributes).results)
+    def rule(ctx: LoweringRuleContext, *operands: Any, **attributes: Any) -> Sequence[Any]:
+        return list(build(ctx, *operands, **attributes).results)
+
+    return rule
 
 
 # -- effects ---------------------------------------------------------------------------------------

@@ -81,13 +81,21 @@ def _names(names: Iterable[str]) -> frozenset[str]:
 def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
     """Save all values but those that `checkpoint_name` gives one of these names."""
     names = _names(names_not_to_save)
-    return lambda prim, *_, **params: prim is not name_p or params["name"] not in names
+
+    def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
+        return prim is not name_p or params["name"] not in names
+
+    return policy
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
     """Save the values that `checkpoint_name` gives any name but these, and no others."""
     names = _names(names_not_to_save)
-    return lambda prim, *_, **params: prim is name_p and params["name"] not in names
+
+    def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
+        return prim is name_p and params["name"] not in names
+
+    return policy
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
@@ -102,7 +110,11 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     f32[] named 'wave' from ...
     """
     names = _names(names_which_can_be_saved)
-    return lambda prim, *_, **params: prim is name_p and params["name"] in names
+
+    def policy(prim: Primitive, *_: Any, **params: Any) -> bool:
+        return prim is name_p and params["name"] in names
+
+    return policy
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:

@@ -427,3 +427,11 @@ def test_budgets_of_checkpoint_are_of_the_device():
 def test_no_such_budget_of_checkpoint(budget, error):
     with pytest.raises(error, match="remat: memory_budget is bytes"):
         jax.remat(unrolled, memory_budget=budget)
+
+
+@pytest.mark.parametrize("make", [policies.save_only_these_names, policies.save_any_names_but_these,
+                                  policies.save_anything_except_these_names])
+def test_policies_show_who_made_them(make):
+    shown = f"<function {make.__name__}.<locals>.policy at 0x"
+    assert repr(make("a")).startswith(shown)
+    assert f"policy={shown}" in str(jax.make_jaxpr(jax.checkpoint(jnp.sin, policy=make("a")))(1.0))
