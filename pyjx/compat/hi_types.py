@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyjx.compat.given_members import give
 from pyjx.compat.hi_primitives import HiPrim
 from pyjx.compat.values import aval_method, let_tracers_ask
 from pyjx.core.avals import AbstractValue, own_makers
 from pyjx.core.meshes import AbstractMesh, Mesh
-from pyjx.core.records import of_field
+from pyjx.core.records import Field, of_field
 from pyjx.core.specs import HiPspec
 from pyjx.engine.own_types import made_of, part_types, parts_of
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
@@ -163,17 +162,35 @@ class AvalQDD:
         self.aval = aval
         self.qdd = qdd
 
-    is_high: bool = of_field("aval.is_high")
+    is_high: Field[bool] = of_field("aval.is_high")
+
+    def is_writer(self) -> bool:
+        """Whether the value may be written."""
+        return self.aval.is_writer(self.qdd)  # type: ignore[no-any-return]
+
+    def lo_ty(self) -> list[Any]:
+        """The types of the parts."""
+        return self.aval.lo_ty_qdd(self.qdd)  # type: ignore[no-any-return]
+
+    def read_loval(self, val: Any) -> list[Any]:
+        """The parts of a value."""
+        return self.aval.read_loval(self.qdd, val)  # type: ignore[no-any-return]
+
+    def read_loval_in(self, val: Any) -> list[Any]:
+        """The parts of a value that a program takes."""
+        return self.aval.read_loval_in(self.qdd, val)  # type: ignore[no-any-return]
+
+    def read_loval_out(self, val: Any) -> list[Any]:
+        """The parts of a value that a program gives."""
+        return self.aval.read_loval_out(self.qdd, val)  # type: ignore[no-any-return]
+
+    def new_from_loval(self, *lo_vals: Any) -> Any:
+        """A new value of these parts."""
+        return self.aval.new_from_loval(self.qdd, *lo_vals)
 
     def to_tangent_aval(self) -> AvalQDD:
         """The type of tangents, of which as much is known."""
         return AvalQDD(self.aval.to_tangent_aval(), self.qdd)
-
-
-# What is asked of it, the type answers, which is told what is known.
-give(AvalQDD, lo_ty=lambda self: self.aval.lo_ty_qdd(self.qdd), **{
-    name: lambda self, *vals, name=name: getattr(self.aval, name)(self.qdd, *vals)
-    for name in ("is_writer", "new_from_loval", "read_loval", "read_loval_in", "read_loval_out")})
 
 
 class AvalMutableQDD:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 
 import numpy as np
@@ -224,3 +225,13 @@ def test_zeros_and_what_is_known_of_values():
     assert jax.jit(lambda x: x * len(cur_qdd(cell)))(2.0) == 2
     with pytest.raises(TypeError, match="nothing is known but its type"):
         cur_qdd(X)
+
+
+def test_what_is_known_is_asked_of_types_by_methods():
+    alone, of_value = (["self"], None), (["self", "val"], None)
+    for name, parameters in {"is_writer": alone, "lo_ty": alone, "read_loval": of_value,
+                             "read_loval_in": of_value, "read_loval_out": of_value,
+                             "new_from_loval": (["self"], "lo_vals")}.items():
+        method = getattr(hijax.AvalQDD, name)
+        assert (method.__name__, bool(inspect.getdoc(method))) == (name, True)
+        assert inspect.getfullargspec(method)[:2] == parameters
