@@ -8,6 +8,7 @@ import pyjx as jax
 from pyjx import numpy as jnp
 from pyjx.extend import core as jex
 from pyjx.interpreters import ad, batching
+from pyjx.lax.callbacks import IOEffect
 
 
 class Noise(jex.Effect):
@@ -58,3 +59,16 @@ def test_an_operation_goes_to_the_axis_that_its_types_tell_it_reads():
     assert mapped(jnp.zeros(3)).tolist() == [6, 6, 6]  # a constant, before any types were asked
     noisy_p.abstract_eval(jax.typeof(jnp.float32(1)), axis=None)  # as another thread may do
     assert mapped(jnp.zeros(3)).tolist() == [6, 6, 6]
+
+
+def test_effects_of_users_show_as_their_objects():
+    assert repr(noise).startswith("<tests.test_extend_effects.Noise object at 0x")
+    assert repr(jax.core.NamedAxisEffect("i")) == "NamedAxisEffect(i)"
+
+
+def test_effects_of_callbacks_can_be_derived_from():
+    class Logged(IOEffect):
+        """A callback writes a log."""
+
+    assert Logged() == Logged() != IOEffect()
+    assert len({Logged(), Logged(), IOEffect()}) == 2

@@ -29,9 +29,6 @@ class Effect:
     repeatable = False
     one_device = False
 
-    def __repr__(self) -> str:
-        return type(self).__name__
-
 
 class NamedAxisEffect(Alike, Effect):
     """The program reads the named axis `name` around it: its size, the position on it, or the
@@ -52,6 +49,9 @@ class RefEffect(Effect):
     """The program takes or has mutable references, and does something with them."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return type(self).__name__
 
 
 class ReadEffect(RefEffect):
@@ -85,6 +85,9 @@ class TypeEffect(Effect):
     __slots__ = ()
 
     droppable = True
+
+    def __repr__(self) -> str:
+        return type(self).__name__
 
 
 Effects = frozenset[Effect]

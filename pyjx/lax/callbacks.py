@@ -42,6 +42,8 @@ class IOEffect(Alike, Effect):
 
     __slots__ = ()
 
+    _key = property(type)  # of classes that derive from it, too
+
     def __repr__(self) -> str:
         return type(self).__name__.removesuffix("Effect")
 
