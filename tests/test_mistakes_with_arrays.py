@@ -15,8 +15,8 @@ import scipy.sparse
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, random
-from pyjx.core import tracebacks
 from pyjx.experimental import sparse
+from tests import mistakes
 from tests.test_planted_mistakes import mistake
 
 KEY, V = random.key(0), jnp.ones(3)
@@ -149,16 +149,7 @@ def test_arrays_that_are_asked_for_a_number(call: Any, x: Any, cure: str) -> Non
     (lambda: jnp.digitize(V, 2), "got bins=int32[]"),
 ])
 def test_cures_of_arguments(call: Callable[[], Any], words: str) -> None:
-    said = mistake_as_shown(call)
-    assert words in said
-
-
-def mistake_as_shown(call: Callable[[], Any]) -> str:
-    """The text of the error as Python shows it where nobody catches it."""
-    with pytest.raises(Exception) as caught:
-        call()
-    tracebacks._advise(caught.value)
-    return str(caught.value)
+    assert words in mistakes.mistake(call)
 
 
 def test_a_key_that_is_there_is_not_to_be_made() -> None:
@@ -202,7 +193,7 @@ def test_conversions_of_traced_values_have_one_cure(f: Any, x: Any, words: str, 
     (lambda: json.dumps({"loss": V}), "Give x.tolist()"),
 ])
 def test_what_else_there_is(call: Callable[[], Any], words: str) -> None:
-    assert words in mistake_as_shown(call)
+    assert words in mistakes.mistake(call)
     with pytest.raises(TypeError) as caught:
         np.zeros(V)  # type: ignore[call-overload]
     assert "int(x)" not in str(caught.value)
