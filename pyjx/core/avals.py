@@ -29,7 +29,7 @@ from pyjx.core.places import (
     manual_type,
     parts_along,
 )
-from pyjx.core.records import Shared, filled, of_field, put_field, refuse_change
+from pyjx.core.records import Field, Shared, filled, of_field, put_field, refuse_change
 from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
 from pyjx.core.value_texts import cure, in_short, shortened
 from pyjx.errors import cure_for
@@ -373,14 +373,14 @@ class AbstractRef(Shared, AbstractValue):
     def __reduce__(self) -> Any:
         return AbstractRef, (self.inner_aval, self.memory_space, self.kind)
 
-    shape: Shape = of_field("inner_aval.shape")
-    dtype: Any = of_field("inner_aval.dtype")
-    ndim: int = of_field("inner_aval.ndim")
-    size: int = of_field("inner_aval.size")
-    weak_type: bool = of_field("inner_aval.weak_type")
-    sharding: Any = of_field("inner_aval.sharding")
-    place: Place = of_field("inner_aval.place")
-    manual_axis_type: ManualAxisType = of_field("inner_aval.place.mat")
+    shape: Field[Shape] = of_field("inner_aval.shape")
+    dtype: Field[Any] = of_field("inner_aval.dtype")
+    ndim: Field[int] = of_field("inner_aval.ndim")
+    size: Field[int] = of_field("inner_aval.size")
+    weak_type: Field[bool] = of_field("inner_aval.weak_type")
+    sharding: Field[Any] = of_field("inner_aval.sharding")
+    place: Field[Place] = of_field("inner_aval.place")
+    manual_axis_type: Field[ManualAxisType] = of_field("inner_aval.place.mat")
     mat = manual_axis_type
 
     def update(self, inner_aval: Any = None, memory_space: Any = None, kind: Any = None
@@ -539,10 +539,11 @@ class ShapedArray(Shared, AbstractValue):
         mesh = configuration.abstract_mesh.value
         return self.place.sharding_along(AbstractMesh((), ()) if mesh is None else mesh, self.ndim)
 
-    memory_space: Space = of_field("place.space")
-    manual_axis_type: ManualAxisType = of_field("place.mat")  # devices hold different values there
+    memory_space: Field[Space] = of_field("place.space")
+    # Devices hold different values there.
+    manual_axis_type: Field[ManualAxisType] = of_field("place.mat")
     mat = manual_axis_type
-    vma: Axes = of_field("place.mat.varying")
+    vma: Field[Axes] = of_field("place.mat.varying")
 
     def strip_weak_type(self) -> ShapedArray:
         return self.update(weak_type=False) if self.weak_type else self

@@ -14,7 +14,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.avals import get_aval
 from pyjx.core.effects import Effects, has_types, no_effects
-from pyjx.core.records import EXPORT, Unpickled, of_field
+from pyjx.core.records import EXPORT, Field, Unpickled, of_field
 from pyjx.core.source_info import SourceInfo, no_source_info
 
 if TYPE_CHECKING:
@@ -326,15 +326,15 @@ class ClosedJaxpr(Unpickled):
     def out_avals(self) -> list[Any]:
         return [v.aval for v in self.jaxpr.outvars]
 
-    literals: list[Any] = of_field("consts")
-    eqns: list[JaxprEqn] = of_field("jaxpr.eqns")
-    effects: Effects = of_field("jaxpr.effects")
-    constvars: list[Var] = of_field("jaxpr.constvars")
-    invars: list[Var] = of_field("jaxpr.invars")
-    outvars: list[Atom] = of_field("jaxpr.outvars")
-    all_invars: list[Var] = of_field("jaxpr.all_invars")
-    debug_info: DebugInfo = of_field("jaxpr.debug_info")
-    is_high: bool = of_field("jaxpr.is_high")
+    literals: Field[list[Any]] = of_field("consts")
+    eqns: Field[list[JaxprEqn]] = of_field("jaxpr.eqns")
+    effects: Field[Effects] = of_field("jaxpr.effects")
+    constvars: Field[list[Var]] = of_field("jaxpr.constvars")
+    invars: Field[list[Var]] = of_field("jaxpr.invars")
+    outvars: Field[list[Atom]] = of_field("jaxpr.outvars")
+    all_invars: Field[list[Var]] = of_field("jaxpr.all_invars")
+    debug_info: Field[DebugInfo] = of_field("jaxpr.debug_info")
+    is_high: Field[bool] = of_field("jaxpr.is_high")
 
     @property
     def num_consts(self) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core.cure_texts import MADE_MESH
 from pyjx.core.frames import warn
-from pyjx.core.records import Frozen, Value, filled, of_field, refuse_unknown
+from pyjx.core.records import Field, Frozen, Value, filled, of_field, refuse_unknown
 from pyjx.core.value_texts import shortened
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import DeviceList
@@ -207,7 +207,7 @@ class AbstractMesh(_Axes):
         made = AbstractMesh if device is None else partial(AbstractMesh, abstract_device=device)
         return made, (self._axis_sizes, self.axis_names, self.axis_types)
 
-    axis_sizes: Shape = of_field("_axis_sizes", "The size of each axis.")
+    axis_sizes: Field[Shape] = of_field("_axis_sizes", "The size of each axis.")
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
@@ -319,9 +319,9 @@ class Mesh(_Axes, ContextDecorator):
     def __exit__(self, *_: object) -> None:
         configuration.entered_mesh.set_local(_entered.around.pop())
 
-    axis_sizes: Shape = of_field("devices.shape", "The size of each axis.")
+    axis_sizes: Field[Shape] = of_field("devices.shape", "The size of each axis.")
 
-    abstract_mesh: AbstractMesh = of_field("_abstract", "The mesh without its devices.")
+    abstract_mesh: Field[AbstractMesh] = of_field("_abstract", "The mesh without its devices.")
 
     @property
     def is_scalar(self) -> bool:

@@ -12,7 +12,9 @@ import copyreg
 from collections.abc import Container, Iterable
 from functools import partial
 from operator import attrgetter, call, itemgetter
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+
+T = TypeVar("T", covariant=True)
 
 # -- tuples with named fields ----------------------------------------------------------------------
 
@@ -209,6 +211,13 @@ def refuse_unknown(function: str, kwargs: Iterable[str], names: Container[str] =
     for name in kwargs:
         if name not in names:
             raise TypeError(f"{function} got an unexpected keyword argument {name!r}")
+
+
+class Field(Protocol[T]):
+    """What type checkers take a member that `of_field` makes for: a property that nobody sets."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> T: ...
+    def __set__(self, instance: Any, value: NoReturn) -> None: ...
 
 
 def of_field(path: str, doc: str = "") -> Any:

@@ -14,7 +14,7 @@ from pyjx import configuration
 from pyjx.core import source_info
 from pyjx.core.avals import AbstractRef, is_ref_type
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
-from pyjx.core.records import of_field
+from pyjx.core.records import Field, of_field
 from pyjx.core.trace import Tracer, eager_trace
 
 # Its methods, which tracers of references have, too.
@@ -51,11 +51,11 @@ class Ref(Tracer, metaclass=_RefType):
         self.aval = aval
         self._refs = refs
 
-    committed: bool = of_field("_refs.committed", "Whether it stays on its device.")
+    committed: Field[bool] = of_field("_refs.committed", "Whether it stays on its device.")
 
-    sharding = of_field("_refs.sharding", "On which devices its parts are.")
+    sharding: Field[Any] = of_field("_refs.sharding", "On which devices its parts are.")
 
-    format = of_field("_refs.format", "How it lies in memory.")
+    format: Field[Any] = of_field("_refs.format", "How it lies in memory.")
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of the array, which the next write may change."""

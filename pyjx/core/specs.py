@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from pyjx import configuration
-from pyjx.core.records import Frozen, Value, filled, of_field, put_field, refuse_unknown
+from pyjx.core.records import Field, Frozen, Value, filled, of_field, put_field, refuse_unknown
 from pyjx.core.value_texts import shortened
 
 Axes = frozenset[Any]
@@ -76,7 +76,7 @@ class PartitionSpec(Frozen):
         put_field(self, "unreduced_kind", checked_kind(unreduced_kind, unreduced))
         return self
 
-    partitions: tuple[Any, ...] = of_field("_partitions", "The entries.")
+    partitions: Field[tuple[Any, ...]] = of_field("_partitions", "The entries.")
 
     def __repr__(self) -> str:
         parts = [repr(p) for p in self._partitions]

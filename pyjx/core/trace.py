@@ -33,7 +33,7 @@ from pyjx.core.effects import Effects, has_own_types, join_effects, no_effects, 
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
 from pyjx.core.origins import leaked_origin, origin, referrers
-from pyjx.core.records import of_field
+from pyjx.core.records import Field, of_field
 from pyjx.core.scalars import Constant, check_int_fits, literal_types
 from pyjx.core.source_info import thread_state as source_state
 
@@ -187,12 +187,12 @@ class Tracer(_Array):
         if aval is not None:
             self.aval = aval
 
-    shape: tuple[int, ...] = of_field("aval.shape")
-    dtype: Any = of_field("aval.dtype")
-    ndim: int = of_field("aval.ndim")
-    size: int = of_field("aval.size")
-    weak_type: bool = of_field("aval.weak_type")
-    mat: Any = of_field("aval.mat")  # along which axes of a mesh devices hold different values
+    shape: Field[tuple[int, ...]] = of_field("aval.shape")
+    dtype: Field[Any] = of_field("aval.dtype")
+    ndim: Field[int] = of_field("aval.ndim")
+    size: Field[int] = of_field("aval.size")
+    weak_type: Field[bool] = of_field("aval.weak_type")
+    mat: Field[Any] = of_field("aval.mat")  # along which axes of a mesh devices differ
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         """Its type, as errors show it."""

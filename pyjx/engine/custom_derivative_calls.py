@@ -24,7 +24,7 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import Axis
 from pyjx.core.primitive import Holding, Primitive, register
-from pyjx.core.records import Record, of_field
+from pyjx.core.records import Field, Record, of_field
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
 from pyjx.engine import logs
 from pyjx.engine.axes import reduce_sum
@@ -50,8 +50,8 @@ class SymbolicZero:
     def __init__(self, aval: Any) -> None:
         self.aval = aval
 
-    shape: tuple[int, ...] = of_field("aval.shape")
-    dtype: Any = of_field("aval.dtype")
+    shape: Field[tuple[int, ...]] = of_field("aval.shape")
+    dtype: Field[Any] = of_field("aval.dtype")
 
     @property
     def ndim(self) -> int:

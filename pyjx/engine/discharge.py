@@ -20,7 +20,7 @@ from pyjx.core.effects import accumulates, has_own_refs, has_state, reads, write
 from pyjx.core.evaluation import bind_eqn, map_jaxprs, walk
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive, Rule, register
-from pyjx.core.records import Record, of_field
+from pyjx.core.records import Field, Record, of_field
 from pyjx.core.references import is_ref
 from pyjx.core.trace import state, trace_to_jaxpr
 from pyjx.engine.primitives import cast
@@ -70,7 +70,7 @@ class Box:
         _ = self.value
         self.freed = True
 
-    latest = of_field("_value", "The value, freed or not.")
+    latest: Field[Any] = of_field("_value", "The value, freed or not.")
 
     @property
     def value(self) -> Any:
@@ -94,7 +94,7 @@ class RefBox(Box):
         Box.__init__(self, None)
         self.ref = ref
 
-    aval: AbstractRef = of_field("ref.aval")
+    aval: Field[AbstractRef] = of_field("ref.aval")
 
     @property
     def value(self) -> Any:

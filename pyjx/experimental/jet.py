@@ -26,7 +26,7 @@ from pyjx.core.evaluation import bind_all, jaxpr_as_fun, program_of
 from pyjx.core.integers import by_squaring
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive
-from pyjx.core.records import Record, of_field
+from pyjx.core.records import Field, Record, of_field
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.core.value_texts import counted
 from pyjx.engine.custom_batching_calls import custom_vmap_call_p
@@ -210,7 +210,7 @@ class JetTrace(Trace):
         if parent_trace is not None:
             self.parent = parent_trace
 
-    parent_trace: Trace = of_field("parent", "The interpreter around it.")
+    parent_trace: Field[Trace] = of_field("parent", "The interpreter around it.")
 
     def to_primal_terms_pair(self, val: Any) -> tuple[Any, Any]:
         """A value and its terms, which are `zero_series` of a constant."""

@@ -11,7 +11,7 @@ from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.jaxpr import DebugInfo, no_debug_info
 from pyjx.core.named_axes import named_axes
-from pyjx.core.records import Alike, of_field
+from pyjx.core.records import Alike, Field, of_field
 from pyjx.lazy import directory
 
 __all__ = [
@@ -219,7 +219,7 @@ class _OfGenerator(Alike):
         store.store(aux)
         return result
 
-    __name__: str = of_field("gen.__name__")
+    __name__: Field[str] = of_field("gen.__name__")
 
 
 @_curried

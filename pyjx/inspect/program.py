@@ -23,7 +23,7 @@ from pyjx import configuration, jaxlib_api
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.frames import Frame, shown_path, user_frame
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, subjaxprs
-from pyjx.core.records import of_field
+from pyjx.core.records import Field, of_field
 from pyjx.inspect import figures
 from pyjx.inspect.comparison import with_user_names
 from pyjx.inspect.platforms import Platform, UnavailableError, platform, stablehlo_versions
@@ -506,7 +506,7 @@ class TracedProgram(Program):
         self.mesh = mesh
         self.given = given
 
-    jaxpr: ClosedJaxpr = of_field("traced.jaxpr")
+    jaxpr: Field[ClosedJaxpr] = of_field("traced.jaxpr")
 
     @property
     def _symbolic(self) -> list[Any]:

@@ -21,7 +21,7 @@ from pyjx.core.integers import as_ints
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.layouts import ShardingLike
 from pyjx.core.primitive import Primitive, Unrolled, register
-from pyjx.core.records import Record, of_field
+from pyjx.core.records import Record
 from pyjx.core.specs import axes_of, reshard_first, spec_to_give
 from pyjx.engine.axes import transpose
 from pyjx.engine.primitives import cast
@@ -128,7 +128,10 @@ class DotAlgorithmPreset(_Named):
             return (np.float32,) if "_X" in self.name else (dtypes.bfloat16, np.float32)
         return (_preset_types[kind],)
 
-    supported_rhs_types = of_field("supported_lhs_types", "The dtypes that rhs may have.")
+    @property
+    def supported_rhs_types(self) -> tuple[Any, ...] | None:
+        """The dtypes that rhs may have."""
+        return self.supported_lhs_types
 
     def supported_output_types(self, lhs_dtype: DTypeLike | None, rhs_dtype: DTypeLike | None
                               ) -> tuple[Any, ...] | None:

@@ -21,7 +21,7 @@ from pyjx.core.bounded import kept
 from pyjx.core.integers import as_bool
 from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive
-from pyjx.core.records import Record, of_field
+from pyjx.core.records import Field, Record, of_field
 from pyjx.core.references import METHODS, Ref, Undivided, is_ref
 from pyjx.core.scalars import is_scalar_constant, scalar_of
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -277,16 +277,17 @@ class TransformedRef(Undivided):
         """That of a reference to what is seen."""
         return ref_views.part_type(get_aval(self.ref), *_flat(self.transforms))  # type: ignore[arg-type]
 
-    shape: tuple[int, ...] = of_field("type.shape")
-    dtype: Any = of_field("type.dtype")
+    shape: Field[tuple[int, ...]] = of_field("type.shape")
+    dtype: Field[Any] = of_field("type.dtype")
 
-    memory_space = of_field("type.memory_space", "The memory it lies in; None is the device's.")
+    memory_space: Field[Any] = of_field(
+        "type.memory_space", "The memory it lies in; None is the device's.")
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
 
-    size: int = of_field("type.size")
+    size: Field[int] = of_field("type.size")
 
     @property
     def is_dynamic_size(self) -> bool:

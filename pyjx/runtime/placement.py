@@ -18,7 +18,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Layout
 from pyjx.core.meshes import AbstractMesh, Mesh, device_array
 from pyjx.core.places import are_elsewhere
-from pyjx.core.records import Record, of_field
+from pyjx.core.records import Field, Record, of_field
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.moves import reshard_p
 from pyjx.interning import Interned
@@ -234,7 +234,7 @@ class Described:
         self.sharding = sharding
         self.layout = layout
 
-    shape: tuple[int, ...] = of_field("aval.shape")
+    shape: Field[tuple[int, ...]] = of_field("aval.shape")
 
 
 def committed_sharding(x: Any) -> Any:

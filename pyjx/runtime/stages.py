@@ -14,7 +14,7 @@ from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.options import parted
 from pyjx.core.passes.literals import shown
-from pyjx.core.records import EXPORT, Alike, Unpickled, of_field
+from pyjx.core.records import EXPORT, Alike, Field, Unpickled, of_field
 from pyjx.core.references import Ref, check_distinct
 from pyjx.core.trace import Tracer
 from pyjx.core.value_texts import array_cure, shortened
@@ -59,8 +59,8 @@ class ArgInfo(Alike):
         self._aval = _aval
         self.donated = donated
 
-    shape: tuple[int, ...] = of_field("_aval.shape")
-    dtype: Any = of_field("_aval.dtype")
+    shape: Field[tuple[int, ...]] = of_field("_aval.shape")
+    dtype: Field[Any] = of_field("_aval.dtype")
 
     def __repr__(self) -> str:
         return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
@@ -77,8 +77,8 @@ class _Stage(Unpickled):
         self._traced = traced
         self._given = given
 
-    in_tree: Any = of_field("_traced.in_tree")
-    out_tree: Any = of_field("_traced.out_tree")
+    in_tree: Field[Any] = of_field("_traced.in_tree")
+    out_tree: Field[Any] = of_field("_traced.out_tree")
 
     @property
     def in_avals(self) -> Any:
@@ -114,7 +114,7 @@ class Traced(_Stage):
     def jaxpr(self) -> Any:
         return shown(self._traced.closed)
 
-    fun_name: str = of_field("_spec.name")
+    fun_name: Field[str] = of_field("_spec.name")
 
     @property
     def out_avals(self) -> Any:
@@ -124,7 +124,7 @@ class Traced(_Stage):
     def lojax(self) -> Traced:
         return self
 
-    effects: Any = of_field("_traced.closed.effects")
+    effects: Field[Any] = of_field("_traced.closed.effects")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function computes, by its jaxpr, of arguments in the place of those that it was

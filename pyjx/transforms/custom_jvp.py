@@ -13,7 +13,7 @@ from pyjx.core.cure_texts import own_call
 from pyjx.core.integers import as_ints
 from pyjx.core.prefixes import two_structures
 from pyjx.core.primitive import Primitive
-from pyjx.core.records import of_field
+from pyjx.core.records import Field, of_field
 from pyjx.core.source_info import at_own_lines
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.value_texts import counted
@@ -207,7 +207,7 @@ class CustomFun(FlatFun):
         self.static = static
         self.out_avals: list[Any] = []
 
-    __name__: str = of_field("owner.__name__")
+    __name__: Field[str] = of_field("owner.__name__")
 
     def check(self, outs: list[Any]) -> None:
         super().check(outs)

@@ -15,7 +15,7 @@ from pyjx.core.avals import (
     is_valid_value,
 )
 from pyjx.core.prefixes import two_structures
-from pyjx.core.records import Record, of_field
+from pyjx.core.records import Field, Record, of_field
 from pyjx.core.references import is_ref, shared
 from pyjx.core.source_info import at_own_lines
 from pyjx.core.trace import Tracer, eager_trace, state
@@ -338,7 +338,7 @@ class _FlatFwd:
     def __init__(self, fun: CustomFun) -> None:
         self.fun = fun
 
-    owner: custom_vjp = of_field("fun.owner")
+    owner: Field[custom_vjp] = of_field("fun.owner")
 
     @property
     def rule(self) -> Callable[..., Any]:

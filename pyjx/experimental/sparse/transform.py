@@ -28,7 +28,7 @@ from pyjx.core.evaluation import bind_all, program_of, walk
 from pyjx.core.explicit import without_dim
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive
-from pyjx.core.records import of_field
+from pyjx.core.records import Field, of_field
 from pyjx.core.trace import Trace, Tracer, new_level, trace_to_jaxpr
 from pyjx.engine.batching import may_close_over_values
 from pyjx.engine.functions import check_values, name_of, with_at
@@ -416,7 +416,7 @@ class SparseTracer(Tracer):
         self.aval = _aval(spvalue)
         self.spvalue = spvalue
 
-    spenv = of_field("spvalue", "What holds the buffers: the sparse array itself.")
+    spenv: Field[Any] = of_field("spvalue", "What holds the buffers: the sparse array itself.")
 
     def __repr__(self) -> str:
         return f"SparseTracer<{self.aval.str_short()}>"

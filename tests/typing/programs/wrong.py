@@ -3,6 +3,7 @@
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, nn, random
+from pyjx.extend.core import ClosedJaxpr
 
 x = jnp.ones((2, 3))
 key = random.key(0)
@@ -148,3 +149,16 @@ random.uniform("key")  # wrong
 random.bernoulli(0.5, key)  # wrong
 random.choice(3, key)  # wrong
 nn.initializers.normal()(0.5, (2,))  # wrong
+
+# What is read only.
+mesh = jax.make_mesh((1,), ("x",))
+mesh.axis_sizes = (3,)  # wrong
+mesh.abstract_mesh = mesh.abstract_mesh  # wrong
+mesh.abstract_mesh.axis_sizes = (3,)  # wrong
+jax.P("x").partitions = ()  # wrong
+lax.DotAlgorithmPreset.DEFAULT.supported_rhs_types = None  # wrong
+
+
+def change(closed: ClosedJaxpr, ref: jax.Ref) -> None:
+    closed.eqns = []  # wrong
+    ref.committed = True  # wrong
