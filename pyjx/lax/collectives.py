@@ -138,11 +138,25 @@ def bind_checked(primitive: Primitive, x: Value, params: Params,
                  typed: frozenset[Any] = NO_AXES) -> Array:
     """Apply a primitive whose shape rule is to see the operand of one example, which varies along
     the axes that are `typed`."""
-    x = operand(primitive.name, x)
-    if typed:
-        x = vary(x, typed)
+    x = varied(operand(primitive.name, x), typed)
     primitive.out_avals((get_aval(x),), params)
     return primitive.bind(x, **params)
+
+
+def varied(x: Value, typed: frozenset[Any]) -> Value:
+    """The operand of a collective, taken for one that varies along its axes.
+
+    Raises:
+      ValueError: it is reduced along some. Operations on parts take such a value for one that
+        varies, but a collective would take what is one value for one of each device.
+    """
+    aval = get_aval(x)
+    if not aval.place.mat.reduced.isdisjoint(typed):
+        raise ValueError(
+            f"pvary cannot accept args which are reduced. Got {aval.str_short(True)} and axes="
+            f"{set(typed)}. A reduced value is the same on all devices: take it as it is or, where "
+            "each device's copy is to count, cast it before: jax.lax.pcast(..., to='varying').")
+    return vary(x, typed)
 
 
 def typed_names(names: Axes) -> frozenset[Any]:
@@ -333,7 +347,7 @@ def sum_over(x: Value, *, axes: Axes, axis_index_groups: Groups) -> Array:
         x = psum_p.bind(x, axes=rest, axis_index_groups=None)
     if is_unreduced("psum", x, typed):
         return unreduced_psum_p.bind(x, axes=tuple([a for a in axes if a in typed]))
-    return psum_invariant_p.bind(vary(x, typed), axes=tuple([a for a in axes if a in typed]),
+    return psum_invariant_p.bind(varied(x, typed), axes=tuple([a for a in axes if a in typed]),
                                  axis_index_groups=None)
 
 

@@ -33,6 +33,7 @@ from pyjx.lax.collectives import (
     raise_unmanual,
     size_of,
     typed_names,
+    varied,
 )
 from pyjx.lax.common import operand as _operand
 from pyjx.lax.exchanges import all_gather, all_to_all
@@ -172,5 +173,6 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
         raise ValueError(
             "ragged_all_to_all input_offsets must have an entry for each of the "
             f"{size_of(names)} positions on {names}, or several, but got shape {avals[2].shape}")
-    axes = joined(avals) | typed_names(names)
-    return ragged_all_to_all_p.bind(*[vary(v, axes) for v in values], **params)
+    typed = typed_names(names)
+    axes = joined(avals) | typed
+    return ragged_all_to_all_p.bind(*[vary(varied(v, typed), axes) for v in values], **params)

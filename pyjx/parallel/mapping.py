@@ -43,7 +43,7 @@ from pyjx.engine.types import AxisName, TreeDef
 from pyjx.guards import guard
 from pyjx.interning import missing
 from pyjx.parallel.calls import WHOLE, Specs, ordered, shard_map_p
-from pyjx.parallel.refusals import raise_too_long, raise_uneven, raise_varying
+from pyjx.parallel.refusals import raise_other_sums, raise_too_long, raise_uneven, raise_varying
 from pyjx.runtime import backends, signature
 from pyjx.runtime.abstract import described
 from pyjx.runtime.device_put import device_put
@@ -329,21 +329,19 @@ class _Mapped(Record):
             for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
                 if aval.is_high:
                     continue
-                self._check_sums(spec, aval, names)
+                self._check_sums(spec, aval, mesh, names)
                 varying = aval.place.mat.varying & names
                 if not varying.issubset(axes_of(spec)):
                     raise_varying(self._said("out_specs"), self._by_axes, fun, mesh, spec, varying,
                                   f"{fun}(*args){leaf_paths(tree)[i]}", outs[i])
         return specs
 
-    def _check_sums(self, spec: PartitionSpec, aval: AbstractValue, names: frozenset[Any]) -> None:
+    def _check_sums(self, spec: PartitionSpec, aval: AbstractValue, mesh: Mesh | AbstractMesh,
+                    names: frozenset[Any]) -> None:
         """Raise ValueError unless a spec says what a result's type does of sums over devices."""
         for name in ("unreduced", "reduced"):
-            if getattr(spec, name) != getattr(aval.place.mat, name) & names:
-                raise ValueError(
-                    f"out_specs passed to shard_map should be equal to the {name} present on the "
-                    f"out_aval. Got out_specs={spec} and out_aval={aval.str_short(True)}. Sum it "
-                    "by psum, or cast it by pcast.")
+            if getattr(spec, name) != (found := getattr(aval.place.mat, name) & names):
+                raise_other_sums(name, spec, aval, found, self._are_explicit(mesh, found))
         if spec.unreduced and spec.unreduced_kind is not UnreducedKind.sum:
             raise ValueError(
                 "out_specs passed to shard_map should be equal to the unreduced_kind present on "

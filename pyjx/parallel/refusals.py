@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pyjx.core.avals import AbstractRef, ShapedArray
+from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
 from pyjx.core.jaxpr import Var
 from pyjx.core.meshes import AbstractMesh, Mesh
 from pyjx.core.specs import PartitionSpec, axes_of
@@ -78,6 +78,25 @@ def raise_varying(what: str, by_axes: bool, fun: str, mesh: Mesh | AbstractMesh,
         f"{mesh.axis_names}.\n\n{what} is {spec} which implies that {where} is only varying "
         f"across mesh axes {{{claimed}}} and not {{{inferred}}}, but it was inferred to be "
         f"possibly varying over {{{inferred}}}.\n\n{cure}")
+
+
+def raise_other_sums(name: str, spec: PartitionSpec, aval: AbstractValue, found: frozenset[Any],
+                     are_explicit: bool) -> NoReturn:
+    """Say that a result is `reduced`, or `unreduced`, along other axes (`found`) than a spec says,
+    which may do so of axes that are Explicit."""
+    if found <= getattr(spec, name):
+        of = "differs from device to device" if name == "unreduced" else "is the same on all"
+        cure = f"Leave {name} out, or cast what {of} by pcast(..., to='{name}')."
+    else:
+        cure = "Sum it by psum" if name == "unreduced" else (
+            "It is the same on all devices: make it by all_gather(..., to='invarying')")
+        if are_explicit:
+            entries = [e if found.isdisjoint(axes_of((e,))) else None for e in spec]
+            cure += f", or let out_specs be {PartitionSpec(*entries).update(**{name: found})}"
+        cure += "."
+    raise ValueError(
+        f"out_specs passed to shard_map should be equal to the {name} present on the out_aval. Got "
+        f"out_specs={spec} and out_aval={aval.str_short(True)}. {cure}")
 
 
 def _is_gathered(out: DynamicJaxprTracer, axes: frozenset[Any]) -> bool:

@@ -19,7 +19,7 @@ from pyjx.sharding import PartitionSpec as P
 
 X, V = np.arange(32, dtype=np.float32).reshape(8, 4), np.arange(8, dtype=np.float32)
 AUTO = (AxisType.Auto,)
-MESH = jax.make_mesh((8,), ("x",), AUTO)
+MESH, LINE = jax.make_mesh((8,), ("x",), AUTO), jax.make_mesh((8,), ("x",))
 GRID = jax.make_mesh((4, 2), ("data", "model"), AUTO * 2)
 TYPED = jax.make_mesh((4, 2), ("data", "model"))
 TYPED_X = jax.device_put(X, NamedSharding(TYPED, P("data", "model")))
@@ -30,6 +30,19 @@ ROWS = P("x")
 
 def smap(f, in_specs=ROWS, out_specs=ROWS, **options):
     return jax.shard_map(f, in_specs=in_specs, out_specs=out_specs, **{"mesh": MESH, **options})
+
+
+def gathered(x, to="reduced"):
+    return lax.all_gather(x, "x", tiled=True, to=to)
+
+
+def opened(x):
+    return lax.pcast(x, "x", to="unreduced")
+
+
+def line(f, out_specs=ROWS):
+    """The function on the parts of an array whose type says that it is cut."""
+    return smap(f, ROWS, out_specs, mesh=LINE)(jax.device_put(V, NamedSharding(LINE, ROWS)))
 
 
 def set_mesh(mesh, call):
@@ -146,6 +159,26 @@ CASES = {
     "to-invarying": (lambda: smap(lambda x: lax.pcast(x, "x", to="invarying"))(V),
                      "by psum, pmax or all_gather(..., to='invarying')",
                      lambda: smap(lambda x: lax.pmax(x, "x"), out_specs=P())(V)),
+    "sum-of-copies": (lambda: smap(lambda x: lax.psum(gathered(x), "x"), out_specs=P())(V),
+                      "each device's copy is to count, cast it before: jax.lax.pcast(..., to='v",
+                      lambda: smap(lambda x: lax.psum(lax.pcast(gathered(x), "x", to="varying"),
+                                                      "x"), out_specs=P())(V)),
+    "gathered-reduced": (lambda: smap(gathered, out_specs=P())(V),
+                         "the same on all devices: make it by all_gather(..., to='invarying').",
+                         lambda: smap(lambda x: gathered(x, "invarying"), out_specs=P())(V)),
+    "gathered-explicit": (lambda: line(gathered),
+                          "to='invarying'), or let out_specs be P(None, reduced={'x'}).",
+                          lambda: line(gathered, P(None, reduced={"x"}))),
+    "open-sum": (lambda: line(opened, P()), "Sum it by psum, or let out_specs be P(unreduced={'x'}",
+                 lambda: line(opened, P(unreduced={"x"})),
+                 lambda: line(lambda x: lax.psum(opened(x), "x"), P())),
+    "said-reduced": (lambda: line(lambda x: lax.psum(x, "x"), P(reduced={"x"})),
+                     "or cast what is the same on all by pcast(..., to='reduced').",
+                     lambda: line(lambda x: lax.pcast(lax.psum(x, "x"), "x", to="reduced"),
+                                  P(reduced={"x"}))),
+    "said-unreduced": (lambda: line(abs, P(unreduced={"x"})),
+                       "cast what differs from device to device by pcast(..., to='unreduced').",
+                       lambda: line(opened, P(unreduced={"x"}))),
     "to-invariant": (lambda: smap(lambda x: lax.all_gather(x, "x", to="invariant"))(V),
                      "Did you mean 'invarying'?"),
     "static": (lambda: jax.jit(lambda x, n: x * n, static_argnums=1, in_shardings=(None, None))(

@@ -98,6 +98,26 @@ def test_errors(f, error, message):
         type_inside(f, cut(X))
 
 
+@pytest.mark.parametrize("collective", [
+    lax.psum, lax.pmean, lax.pmax, lax.pmin, lax.all_gather,
+    lambda x, axis: lax.psum((X, x), axis), lambda x, axis: lax.psum_scatter(x, axis, tiled=True),
+    lambda x, axis: lax.all_gather(x, axis, to="reduced"),
+    lambda x, axis: lax.all_gather(x, axis, to="invarying"),
+    lambda x, axis: lax.ppermute(x, axis, [(0, 1)]), lambda x, axis: lax.pbroadcast(x, axis, 0),
+    lambda x, axis: lax.all_to_all(x, axis, 0, 0),
+    lambda x, axis: lax.ragged_all_to_all(x, x, *[np.arange(8)] * 4, axis_name=axis),
+])
+def test_collectives_refuse_copies(collective):
+    """A sum of a reduced value would be that of its copies: as many times as large."""
+    def gathered(x):
+        return lax.all_gather(x, "x", tiled=True, to="reduced")
+
+    with pytest.raises(ValueError, match=r"are reduced\. Got f32\[8,\S+\{R:x\} and axes=\{'x'\}"):
+        type_inside(lambda x: collective(gathered(x), "x"), cut(X))
+    # what it is multiplied with makes a value that varies of it
+    type_inside(lambda x: lax.psum(gathered(x) * x, "x"), cut(X))
+
+
 def test_errors_of_specs(explicit):
     for f, spec, what in ((lambda x: x, P(unreduced={"x"}), "unreduced"),
                           (summed, P(reduced={"x"}), "reduced"), (unreduced, P(), "unreduced")):
