@@ -358,7 +358,7 @@ CURES = {
     "identity": "give the class of the argument __eq__ and __hash__, or make the object once",
     "structure": "pass the same structure in each call",
     "keyword": "pass the argument in the same way, by position or by keyword, in each call",
-    "function": "make the function and jit it once, outside of the loop or function that calls it",
+    "function": "make and transform the function once, outside of the loop or function that calls it",
     "options": "jit the function once, with the same options",
     "flag": "set the flag once, before the first call",
     "axes": "use the same names and sizes of axes",

@@ -70,10 +70,22 @@ def _operands(A: Linear | ArrayLike, b: PyTree, x0: PyTree, M: Linear | ArrayLik
         any_dtypes = configuration.numpy_dtype_promotion("standard")
         A, M = [any_dtypes(fun) if is_array else fun
                 for fun, is_array in zip((A, M), are_arrays, strict=True)]
-    # what the solvers compute in holds both
-    common = tree_map(lambda x, y: dtypes.to_inexact_dtype(dtypes.result_type(x, y)), x0, b)
-    b = tree_map(lambda x, d: x.astype(d), b, common)
-    return A, b, tree_map(lambda x, d: x.astype(d), x0, common), M
+    # what the solvers compute in holds all, also what A makes of b, as a complex matrix does
+    given = [x0, b, *[y for y in eval_shape(lambda b: (A(b), M(b)), b)
+                      if tree_structure(y) == tree_structure(b)]]
+    common = tree_map(lambda *x: dtypes.to_inexact_dtype(dtypes.result_type(*x)), *given)
+    x0, b = [tree_map(lambda x, d: x.astype(d), x, common) for x in (x0, b)]
+    return _of_same_dtypes(A), b, x0, _of_same_dtypes(M)
+
+
+def _of_same_dtypes(fun: Linear) -> Linear:
+    """The function, whose results have the dtypes of what it is given."""
+    def same(x: PyTree) -> Any:
+        y = fun(x)
+        return tree_map(lambda y, x: y.astype(x.dtype), y, x) if (
+            tree_structure(y) == tree_structure(x)) else y
+
+    return same
 
 
 # A solver of vectors: (A, M, b, x0, size) -> x
@@ -90,7 +102,7 @@ def _solve(solver: _Solver, A: Linear | ArrayLike, b: PyTree, x0: PyTree,
         start = ravel_pytree(x0)[0]
 
         def flat(fun: Linear) -> Callable[[Array], Array]:
-            return lambda v: ravel_pytree(fun(unravel(v)))[0].astype(v.dtype)
+            return lambda v: ravel_pytree(fun(unravel(v)))[0]
 
         return unravel(solver(flat(matvec), flat(M), vector, start))
 
@@ -142,7 +154,7 @@ def cg(A: Linear | ArrayLike, b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 
 
     Args:
       A: a linear function from pytrees like `b` to such, or a square matrix, which may be sparse.
-      b: pytree of arrays.
+      b: pytree of arrays. The solution has the dtype that holds both `b` and `A` of it.
       x0: where to start, a pytree like `b`; zeros by default.
       tol, atol: it ends when the norm of the residual is at most max(tol * norm(b), atol).
       maxiter: the most iterations; ten times the number of unknowns by default.

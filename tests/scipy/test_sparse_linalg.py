@@ -46,6 +46,29 @@ def test_solves(name, dtype, preconditioned):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
+def test_the_solution_holds_what_the_operator_makes_of_b(name):
+    """A complex or wider A, or M, beside a real or narrower b."""
+    solve = SOLVERS[name]
+    A, b = system(name, dtype=np.complex64)
+    want = np.linalg.solve(A, b.real)
+    for x, _ in (solve(A, b.real), solve(lambda x: A @ x, b.real), jax.jit(solve)(A, b.real),
+                 solve(A, b.real, jnp.zeros(12))):
+        assert x.dtype == np.complex64
+        np.testing.assert_allclose(x, want, 1e-4, 1e-4)
+    found = jax.grad(lambda b: jnp.sum(jnp.abs(solve(A, b)[0])))(jnp.asarray(b.real))
+    wanted = jax.grad(lambda b: jnp.sum(jnp.abs(jnp.linalg.solve(A, b.astype(A.dtype)))))(b.real)
+    np.testing.assert_allclose(found, wanted, 1e-3, 1e-3)
+    real = system(name, dtype=np.float32)
+    x, _ = solve(*real, M=lambda x: x * jnp.complex64(1))
+    np.testing.assert_allclose(x, np.linalg.solve(*real), 1e-4, 1e-4)
+    assert solve(real[0], real[1].astype(jnp.bfloat16))[0].dtype == np.float32
+    with jax.enable_x64(True):
+        A, b = system(name)
+        np.testing.assert_allclose(solve(A, b.astype(np.float32), tol=1e-10)[0],
+                                   np.linalg.solve(A, b.astype(np.float32)), 1e-7)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
 def test_derivatives(name):
     with jax.enable_x64(True):
         A, b = system(name)
