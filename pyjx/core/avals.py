@@ -122,8 +122,8 @@ def entries(values: Any) -> Any:
         ...
     TypeError: int64[100] is no array of one integer for each axis
     """
-    if hasattr(values, "ndim") and (values.ndim > 1 or (
-            type(values.size) is int and values.size > _MOST_SIZES)):
+    size = getattr(values, "size", None)
+    if getattr(values, "ndim", 0) > 1 or (type(size) is int and size > _MOST_SIZES):
         raise TypeError(f"{in_short(values)} is no array of one integer for each axis")
     return values
 
@@ -135,7 +135,8 @@ def _is_of_sizes(values: Any) -> bool:
         entries(values)
     except TypeError:
         return False
-    return isinstance(values, np.ndarray) or getattr(values.dtype, "kind", "") in ("i", "u")
+    return isinstance(values, np.ndarray) or getattr(
+        getattr(values, "dtype", None), "kind", "") in ("i", "u")
 
 
 def _traced_dimension(shape: Any, of_data: bool) -> str:

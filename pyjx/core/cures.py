@@ -23,18 +23,24 @@ from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.errors import ConcretizationTypeError, Said, told_otherwise
 from pyjx.tree_util import tree_flatten_with_path, tree_structure
 
-# What serves in the place of Python's functions: of the same name where nothing else is said.
+# What serves in the place of Python's functions, where it is no function of the same name. Those of
+# complex numbers take real ones out of the domain of `jax.numpy`'s.
 _OTHERS = {
     **{name: f"jax.scipy.special.{name}" for name in ("erf", "erfc", "factorial", "gamma")},
-    "dist": "jnp.linalg.norm(jnp.asarray(p) - jnp.asarray(q))", "fsum": "jnp.sum(jnp.asarray(xs))",
-    "lgamma": "jax.scipy.special.gammaln", "phase": "jnp.angle",
-    "polar": "(jnp.abs(z), jnp.angle(z))", "rect": "r * jnp.exp(1j * phi)",
-    "remainder": "x - y * jnp.round(x / y)", "sumprod": "jnp.vdot", "ulp": "jnp.spacing"}
+    "dist": "jnp.linalg.norm(jnp.asarray(p) - jnp.asarray(q))",
+    "fsum": "jnp.sum(jnp.asarray(xs))", "lgamma": "jax.scipy.special.gammaln",
+    "phase": "jnp.angle", "polar": "(jnp.abs(z), jnp.angle(z))", "rect": "r * jnp.exp(1j * phi)",
+    "remainder": "x - y * jnp.round(x / y)", "ulp": "jnp.spacing"}
+_OF_COMPLEX = {name: f"jnp.{name}(x + 0j)" for name in (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "log", "log10", "sqrt")}
+_ALIKE = {name: f"jnp.{name}" for name in sys.modules["pyjx"].numpy.__all__}
 _FOR_ARRAYS: dict[Any, str] = {
     **{f: f"jnp.{f.__name__}" for f in (max, min, any, all)}, sorted: "jnp.sort",
-    **{f: _OTHERS.get(name, f"jnp.{name}") for package in (math, cmath)
-       for name, f in vars(package).items()
-       if callable(f) and (name in _OTHERS or hasattr(sys.modules["pyjx"].numpy, name))}}
+    **{f: known[name] for package, known in (
+        (math, _ALIKE | _OTHERS), (cmath, _ALIKE | _OTHERS | _OF_COMPLEX))
+       for name, f in vars(package).items() if callable(f) and name in known}}
+_OF_BASE = {math.log: "jnp.log(x) / jnp.log(base)",
+            cmath.log: "jnp.log(x + 0j) / jnp.log(base + 0j)"}
 
 
 def as_asked(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
@@ -168,8 +174,8 @@ def _in_place_of(name: str, called: Any, frame: FrameType, at: int, origin: str 
     other = _FOR_ARRAYS.get(called) if type(called) is type(max) else None
     if not other or kwargs:
         return ""
-    if called in (math.log, cmath.log) and args[1:]:
-        other = f"{other}(x) / {other}(base)"
+    if args[1:]:
+        other = _OF_BASE.get(called, other)
     if called in (math.hypot, math.gcd, math.lcm) and args[2:]:
         other = f"functools.reduce({other}, (x, y, ...))"
     if called not in (max, min, sorted, any, all):

@@ -23,7 +23,7 @@ from pyjx.core.records import Record
 from pyjx.core.value_texts import counted, in_short, size_text
 from pyjx.guards import guard
 from pyjx.runtime import backends, cache, ledger, programs
-from pyjx.runtime.ledger import Entry, History, Layout, Path, Program, layout_of
+from pyjx.runtime.ledger import Entry, History, Layout, Path, Program, Static, layout_of
 from pyjx.version import PYJX_VERSION
 
 
@@ -78,8 +78,8 @@ class Change(Record):
 
     Attributes:
       kind: what differs: `shape`, `rank`, `dtype`, `shape and dtype`, `weak type`, `sharding`,
-        `static`, `structure`, `keyword`, `function`, `options`, `flag`, `axes`, `tracer`, `cleared`
-        or `evicted`.
+        `static`, `default`, `structure`, `keyword`, `function`, `options`, `flag`, `axes`,
+        `tracer`, `cleared` or `evicted`.
       where: the argument with its path, such as `batch['x']`, or the flag; empty for the function.
       before, after: what it was and what it is.
     """
@@ -354,11 +354,13 @@ CURES = {
                        "have jit do it by its option dynamic",
     "sharding": "give the argument one sharding before the calls, by jax.device_put(x, sharding)",
     "weak type": "always pass an array, as by jnp.asarray(x, dtype), or always a Python number",
-    "static": "pass the value as an array, unless shapes or Python control flow depend on it",
+    "static": "pass the value as an array, if it is a number and neither shapes nor Python control "
+              "flow depend on it",
     "identity": "give the class of the argument __eq__ and __hash__, or make the object once",
     "structure": "pass the same structure in each call",
     "keyword": "pass the argument in the same way, by position or by keyword, in each call",
-    "function": "make and transform the function once, outside of the loop or function that calls it",
+    "function": "make and transform the function once, outside of the loop or function that calls "
+                "it",
     "options": "jit the function once, with the same options",
     "flag": "set the flag once, before the first call",
     "axes": "use the same names and sizes of axes",
@@ -372,13 +374,10 @@ CURES = {
 }
 
 
-_BY_DEFAULT = " by default"
-
-
 def cure_for(change: Change) -> str:
     """What to do about it."""
-    values = {change.before.removesuffix(_BY_DEFAULT), change.after.removesuffix(_BY_DEFAULT)}
-    if change.where.isidentifier() and (len(values) == 1 or "not given" in values):
+    if change.kind == "default" or (
+            "not given" in (change.before, change.after) and change.where.isidentifier()):
         return f"give {change.where} in each call, or in none"
     return CURES["identity" if change.kind == "static" and "another" in change.after
                  else change.kind]
@@ -497,23 +496,29 @@ def _kind(old: Any, now: Any) -> str:
 
 
 def _static_changes(before: Entry, after: Entry) -> list[Change]:
-    then = {s.name: s for s in before.static}
-    left_out = {name: text + _BY_DEFAULT for name, text in after.source.captured}
+    names = {s.name for s in (*before.static, *after.static)}
+    defaults = {s.name: s for s in after.source.defaults if s.name in names}
+    then, now = [defaults | {s.name: s for s in e.static} for e in (before, after)]
     changes = []
-    for now in after.static:
-        old = then.pop(now.name, None)
-        if old is None:
-            changes.append(
-                Change("static", now.name, left_out.get(now.name, "not given"), now.text))
-        elif old._replace(way=now.way) == now:
-            changes += [Change("keyword", now.name, old.way, now.way)] * (old != now)
-        else:
-            same = old.text == now.text
-            text = f"another {now.kind} that does not equal it" if same and old.kind == now.kind \
-                else f"{now.text} of type {now.kind}" if same else now.text
-            changes.append(Change("static", now.name, old.text, text))
-    return changes + [Change("static", s.name, s.text, left_out.get(s.name, "not given"))
-                      for s in then.values()]
+    for name in {**now, **then}:
+        old, new = then.get(name), now.get(name)
+        if old is None or new is None:
+            changes.append(Change("static", name, *[x.text if x else "not given"
+                                                    for x in (old, new)]))
+        elif old._replace(way=new.way) != new:
+            same = old.text == new.text
+            text = f"another {new.kind} that does not equal it" if same and old.kind == new.kind \
+                else f"{new.text} of type {new.kind}" if same else new.text
+            changes.append(Change("static", name, _with_way(old, old.text), _with_way(new, text)))
+        elif old != new:
+            left_out = "by default" in (old.way, new.way)
+            texts = [_with_way(x, x.text) if left_out else x.way for x in (old, new)]
+            changes.append(Change("default" if left_out else "keyword", name, *texts))
+    return changes
+
+
+def _with_way(argument: Static, text: str) -> str:
+    return f"{text} by default" if argument.way == "by default" else text
 
 
 def _structure_changes(before: Entry, after: Entry) -> list[Change]:

@@ -13,6 +13,7 @@ import time
 import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
@@ -99,8 +100,8 @@ WeakProgram = Callable[[], ClosedJaxpr | None]  # a weak reference, unless repor
 
 
 class Static(Record):
-    """A static argument: its name, its class, a short text, its hash, and whether it was given `by
-    keyword` or `by position`."""
+    """A static argument: its name, its class, a short text, its hash, and the way it came: `by
+    keyword`, `by position` or `by default`."""
 
     name: str
     kind: str
@@ -386,16 +387,20 @@ def _history_of(traces: Traces, source: Source, fun: Callable[..., Any], name: s
 def _statics(parameters: Parameters | None, static: Any) -> tuple[Static, ...]:
     names = () if parameters is None else parameters.positional
     statics = []
-    for where, value, kind in (*static[0], *static[1]):
+    for where, value, _ in (*static[0], *static[1]):
         name = where if isinstance(where, str) else (
             names[where] if where < len(names) else f"argument {where}")
-        try:
-            hashed = hash(value)
-        except TypeError:
-            hashed = 0
         way = "by keyword" if isinstance(where, str) else "by position"
-        statics.append(Static(name, kind.__qualname__, in_short(value), hashed, way))
+        statics.append(_static(name, value, way))
     return tuple(statics)
+
+
+def _static(name: str, value: Any, way: str) -> Static:
+    try:
+        hashed = hash(value)
+    except Exception:  # a default of the user's, which nobody has asked for one
+        hashed = 0
+    return Static(name, type(value).__qualname__, in_short(value), hashed, way)
 
 
 _CONTAINERS = (tuple, list, dict, type(None))
@@ -475,12 +480,14 @@ class Source(Record):
       skipped: how many of its first parameters are already given.
       captured: names and short texts of what it has with it: the values of its closure and its
         defaults, the arguments of a partial, the object of a method.
+      defaults: its arguments with a default value, as they are when they are left out.
     """
 
     made: str
     code: CodeType | None
     skipped: int
     captured: tuple[tuple[str, str], ...]
+    defaults: tuple[Static, ...] = ()
 
     def parameters(self) -> Parameters | None:
         """The names of its parameters."""
@@ -500,8 +507,11 @@ def source_of(fun: Callable[..., Any]) -> Source:
             inner = fun.__dict__.get("__wrapped__")
             if inner is None or not callable(inner):
                 known = {name for name, _ in captured}
-                captured += [pair for pair in _captured_by(fun) if pair[0] not in known]
-                return Source(made or "function", fun.__code__, skipped, tuple(captured))
+                defaults = {k: x for k, x in _defaults_of(fun).items() if k not in known}
+                captured += [pair for pair in _closed_over(fun) if pair[0] not in known]
+                captured += [(k, in_short(x)) for k, x in defaults.items()]
+                return Source(made or "function", fun.__code__, skipped, tuple(captured), tuple([
+                    _static(k, x, "by default") for k, x in defaults.items()]))
             made, fun = made or "wrapper", inner
         elif isinstance(fun, partial):
             made = made or "partial"
@@ -524,20 +534,19 @@ def source_of(fun: Callable[..., Any]) -> Source:
             made, fun = made or "wrapper", inner
 
 
-def _captured_by(fun: FunctionType) -> list[tuple[str, str]]:
+def _closed_over(fun: FunctionType) -> list[tuple[str, str]]:
     captured = []
-    if fun.__closure__:
-        for name, cell in zip(fun.__code__.co_freevars, fun.__closure__, strict=True):
-            try:
-                captured.append((name, in_short(cell.cell_contents)))
-            except ValueError:  # not set yet
-                continue
-    if fun.__defaults__:
-        names = fun.__code__.co_varnames[:fun.__code__.co_argcount][-len(fun.__defaults__):]
-        captured += [(n, in_short(x)) for n, x in zip(names, fun.__defaults__, strict=True)]
-    if fun.__kwdefaults__:
-        captured += [(n, in_short(x)) for n, x in fun.__kwdefaults__.items()]
+    for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
+        with suppress(ValueError):  # it is not set yet
+            captured.append((name, in_short(cell.cell_contents)))
     return captured
+
+
+def _defaults_of(fun: FunctionType) -> dict[str, Any]:
+    values = fun.__defaults__ or ()
+    names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
+    return dict(zip(names[len(names) - len(values):], values, strict=True)) | (
+        fun.__kwdefaults__ or {})
 
 
 # -- reading ---------------------------------------------------------------------------------------

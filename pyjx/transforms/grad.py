@@ -312,13 +312,13 @@ def _cure(out_tree: TreeDef, outs: Sequence[Any]) -> str:
     if out_tree.node_data() is not None and out_tree.node_data()[0] is type(None):
         return " The function must return its value."
     children = out_tree.children()
-    if out_tree.num_leaves == 1:
-        return " Let the function return the array itself, or use jax.jacobian."
     if out_tree.node_data()[0] in (tuple, list) and len(children) == 2 and (
             children[0].num_nodes == children[0].num_leaves == 1):
         summed = "make that a scalar, as by .sum(), and " if np.shape(outs[0]) else ""
         return (" If the second element is auxiliary data and the first one the value to "
                 f"differentiate, {summed}use has_aux=True.")
+    if out_tree.num_leaves == 1:
+        return " Let the function return the array itself, or use jax.jacobian."
     return " To differentiate several values, use jax.jacobian."
 
 

@@ -191,3 +191,33 @@ def test_a_type_is_no_static_argument_of_jit(static: str, run) -> None:
             f"--static n=3, but got a type, {shown}.\n")
     for value in (["3"], ["n==3"], ["--static", "n=3"]):
         assert run("-c", function, "f32[2]", *value)[0] == 0
+
+
+METHODS = """
+import functools
+import pyjx as jax
+class Model:
+    @functools.partial(jax.jit, static_argnums=(0, 2))
+    def step(self, x, n): return x * n
+model = Model()
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def several(x, *n): return x * len(n)
+"""
+
+
+def test_static_arguments_of_methods_and_of_several_are_found(run, tmp_path) -> None:
+    (tmp_path / "methods.py").write_text(METHODS)
+    target = str(tmp_path / "methods.py")
+    assert run(f"{target}:model.step", "f32[2]", "3")[0] == 0
+    assert ": n is a static argument: expected its value, such as n==3 or --static n=3, but" in run(
+        f"{target}:model.step", "f32[2]", "i32[]")[2]
+    assert ": i32[] is a static argument: expected its value, such as =3, but got a type" in run(
+        f"{target}:several", "f32[2]", "3", "i32[]")[2]
+
+
+@pytest.mark.parametrize(("loss", "given"), [
+    ("lambda x: (x.sum(), x)", ("--jacfwd", "--grad")),
+    ("lambda x: ((x.sum(), x), x)", ("--grad=aux",))])
+def test_no_option_is_named_that_is_not_the_cure(loss, given, run) -> None:
+    err = run("-c", loss, "f32[3]", *given)[2]
+    assert "Gradient only defined" in err and "Here has_aux" not in err

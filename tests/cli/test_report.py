@@ -186,8 +186,8 @@ def test_a_program_that_fails_is_reported_too(tmp_path):
 @pytest.mark.parametrize(("options", "given", "cure"), [
     ({}, 0.2, "give rate in each call, or in none"),
     ({"static_argnames": "rate"}, 0.1, "give rate in each call, or in none"),
-    ({"static_argnames": "rate"}, 0.2,
-     "pass the value as an array, unless shapes or Python control flow depend on it")])
+    ({"static_argnames": "rate"}, 0.2, "pass the value as an array, if it is a number and neither "
+     "shapes nor Python control flow depend on it")])
 def test_an_argument_with_a_default_is_given_always_or_never(options, given, cure):
     ledger.clear()
     f = jax.jit(lambda x, rate=0.1: x["a"] * rate, **options)
@@ -197,6 +197,21 @@ def test_an_argument_with_a_default_is_given_always_or_never(options, given, cur
     f({"a": 1.0})
     found = [cure_for(f.explain().traces[i].changes[0]) for i in (1, 2)]
     assert found == [cure, "pass the same structure in each call"]
+
+
+def test_what_is_left_out_is_compared_with_its_default():
+    many, k = tuple(range(1000)), 7
+
+    def closed(x, **options):
+        return x * k if options else x
+
+    f = jax.jit(lambda x, t=many: x, static_argnames="t")
+    closed = jax.jit(closed, static_argnames="k")
+    for call, given in ((f, {}), (f, {"t": (*many[:-1], 5)}), (closed, {}), (closed, {"k": 7})):
+        call(1.0, **given)
+    change = f.explain().traces[1].changes[0]
+    assert change.before.endswith(" by default") and "does not equal it" in change.after
+    assert (closed.explain().traces[1].changes[0].before) == "not given"
 
 
 def test_where_nothing_was_compiled_there_are_no_empty_tables(tmp_path):

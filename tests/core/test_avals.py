@@ -75,6 +75,13 @@ def test_arrays_of_data_are_no_shapes(data, monkeypatch):
         f"{data!r}. Did you mean its .shape?")
 
 
+def test_what_has_axes_and_no_size_is_read_as_a_sequence():
+    assert jax.numpy.zeros(memoryview(b"ab")).shape == (97, 98)
+    of_data = type("OfData", (), {"ndim": 1})()
+    with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values"):
+        jax.numpy.zeros(of_data)
+
+
 def test_arrays_have_at_most_1000_axes():
     assert jax.eval_shape(lambda: jax.numpy.zeros((1,) * 1000)).ndim == 1000
     with pytest.raises(TypeError, match="Arrays have at most 1000 axes, got 1001 sizes: "):

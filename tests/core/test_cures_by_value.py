@@ -413,11 +413,12 @@ def test_a_function_runs_once_where_it_is_wrong():
     (lambda x: (x.sum(), x), " use has_aux=True.", lambda f, x: jax.grad(f, has_aux=True)(x)),
     (lambda x: (x, x), " make that a scalar, as by .sum(), and use has_aux=True.",
      lambda f, x: jax.grad(lambda x: (f(x)[0].sum(), f(x)[1]), has_aux=True)(x)),
+    (lambda x: (x.sum(), {}), " use has_aux=True.", lambda f, x: jax.grad(f, has_aux=True)(x)),
     (lambda x: (x.sum(),), " Let the function return the array itself,",
      lambda f, x: jax.grad(lambda x: f(x)[0])(x)),
     (lambda x: ((x, x), x), " To differentiate several values, use jax.jacobian.",
      lambda f, x: jax.jacobian(f)(x)),
-], ids=["aux", "aux-of-array", "one", "several"])
+], ids=["aux", "aux-of-array", "empty-aux", "one", "several"])
 def test_outputs_that_are_no_scalar_have_the_cure_of_what_they_are(outputs, cure, cured) -> None:
     x = jnp.ones(3)
     assert cure in said(lambda: jax.value_and_grad(outputs)(x))

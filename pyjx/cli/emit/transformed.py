@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def call_for(function: Any, name: str, specs: Sequence[str], static: Sequence[tu
     fixed = {key: Static(python_value(text, f"--static {key}={text}")) for key, text in static}
     args, kwargs = _arguments(function, name, specs, fixed)
     _check_signature(function, name, args, kwargs, transforms, specs)
-    _check_static(function, name, args, kwargs)
+    _mark_static(function, name, args, kwargs)
     call = _without_static(Call(function, tuple(args), kwargs))
     for i, (transform, value) in enumerate(transforms):
         call = _transformed(call, transform, value, transforms[i + 1:])
@@ -212,16 +213,24 @@ def _check_signature(function: Any, name: str, args: Sequence[Any], kwargs: dict
         raise CommandError(f"{name}{signature} does not take ({given}): {error}{near}") from None
 
 
-def _check_static(function: Any, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """What is static in a jitted function has a value: no type stands for it."""
+def _mark_static(function: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+    """What is static in a jitted function has a value, for which no type stands. A method of such
+    is called in another function, where it is static, too."""
     spec = getattr(function, "_jit_spec", None)
-    static = spec.without_static(tuple(args), kwargs)[2] if spec else ()
-    for key, value, _ in [known for kind in static for known in kind]:
+    owner = [function.__self__] if isinstance(function, MethodType) else []
+    static = spec.without_static((*owner, *args), kwargs)[2] if spec else ()
+    names = [p.name for p in _parameters(function) if p.kind is not p.VAR_POSITIONAL]
+    for key, value, _ in [x for kind in static for x in kind]:
         if any([isinstance(x, jax.ShapeDtypeStruct) for x in tree_leaves(value)]):
-            p = key if key in kwargs else _parameters(function)[key].name
-            raise CommandError(
-                f"{name}: {p} is a static argument: expected its value, such as {p}==3 or "
-                f"--static {p}=3, but got a type, {shown(value)}.")
+            p = key if key in kwargs else "".join(names[key - len(owner):][:1])
+            cure = f"such as {p}==3 or --static {p}=3" if p else "such as =3"
+            raise CommandError(f"{name}: {p or shown(value)} is a static argument: expected its "
+                               f"value, {cure}, but got a type, {shown(value)}.")
+        known = value if isinstance(value, Static) else Static(value)
+        if owner and key in kwargs:
+            kwargs[key] = known
+        elif owner and key:
+            args[key - 1] = known
 
 
 def shown(value: Any) -> str:
@@ -476,7 +485,8 @@ def cure_here(error: BaseException, call: Call, transforms: Sequence[tuple[str, 
     """How the command line writes the cure that an error names as Python does."""
     derivatives = [f"--{name}={f'{value},' * bool(value)}aux" for name, value in transforms
                    if name in WITH_VALUE and name != "vmap"]
-    if derivatives and "use has_aux=True" in str(error):
+    if "use has_aux=True" in str(error) and len(derivatives) == 1 and (
+            "aux,aux" not in derivatives[0]):
         return f"\n  Here has_aux=True is written {derivatives[0]}."
     found = re.search(r"depends on the value of the argument (\w+)\.", str(error))
     given = dict(zip([p.name for p in _parameters(call.function)], call.args, strict=False))
