@@ -135,8 +135,7 @@ def _is_of_sizes(values: Any) -> bool:
         entries(values)
     except TypeError:
         return False
-    return isinstance(values, np.ndarray) or getattr(
-        getattr(values, "dtype", None), "kind", "") in ("i", "u")
+    return isinstance(values, np.ndarray) or "int" in str(getattr(values, "dtype", ""))
 
 
 def _traced_dimension(shape: Any, of_data: bool) -> str:
