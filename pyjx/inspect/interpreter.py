@@ -19,7 +19,7 @@ from pyjx import jaxlib_api
 from pyjx.core import dtypes
 from pyjx.core.avals import ShapedArray
 from pyjx.inspect.platforms import stablehlo_versions
-from pyjx.runtime.processes import environment_of_child
+from pyjx.runtime.shield import environment_of_child
 
 
 class RefusedError(RuntimeError):

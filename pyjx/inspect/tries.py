@@ -25,7 +25,7 @@ import numpy as np
 
 from pyjx.core.records import Record
 from pyjx.lazy import deferred
-from pyjx.runtime.processes import environment_of_child
+from pyjx.runtime.shield import environment_of_child
 
 resource = deferred("resource")  # of Unix
 jax = deferred("pyjx")

@@ -1,9 +1,7 @@
-"""The group of processes that run one program together, as this one knows it, and what those are
-told that it starts."""
+"""The group of processes that run one program together, as this one knows it."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from pyjx import jaxlib_api
@@ -74,10 +72,3 @@ class Group:
 
 
 group = Group()
-
-
-def environment_of_child(*folders: str) -> dict[str, str]:
-    """The environment of a process that is to import this package, and what is in these folders."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    paths = filter(None, [root, *folders, os.environ.get("PYTHONPATH", "")])
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -22,7 +22,6 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core.frames import warn
 from pyjx.core.jaxpr import ClosedJaxpr
-from pyjx.runtime.processes import environment_of_child
 
 _DAY = 86400.0
 _refused: set[str] = set()  # notes of programs that ended a child of this process
@@ -121,6 +120,13 @@ def _is_alive(pid: int) -> bool:
 
 
 # ---- the child ----------------------------------------------------------------------------
+
+
+def environment_of_child(*folders: str) -> dict[str, str]:
+    """The environment of a process that is to import this package, and what is in these folders."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    paths = filter(None, [root, *folders, os.environ.get("PYTHONPATH", "")])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _try_in_child(request: dict[str, Any], subject: Subject, path: str | None) -> None:

@@ -25,7 +25,7 @@ from pyjx.inspect.program import Program, TracedProgram, UnsupportedError
 from pyjx.inspect.running import raw
 from pyjx.lazy import deferred
 from pyjx.runtime.abstract import ShapeDtypeStruct
-from pyjx.runtime.processes import environment_of_child
+from pyjx.runtime.shield import environment_of_child
 
 # -- counts, times, bounds -------------------------------------------------------------------------
 

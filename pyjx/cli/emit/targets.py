@@ -27,7 +27,7 @@ from pyjx.core.array_type import DTypeLike
 from pyjx.core.records import Record
 from pyjx.lazy import deferred
 from pyjx.runtime.abstract import ShapeDtypeStruct
-from pyjx.runtime.processes import environment_of_child
+from pyjx.runtime.shield import environment_of_child
 
 # -- arguments -------------------------------------------------------------------------------------
 
