@@ -29,7 +29,6 @@ from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine import logs
 from pyjx.engine.batching import BatchTrace, match_axis
 from pyjx.engine.discharge import Box, check_distinct, discharged, store, values_of
-from pyjx.engine.functions import with_at
 from pyjx.engine.linearize import LinearTrace
 from pyjx.engine.residuals import CutEqn, Policy, cut_jaxpr, results_saved
 from pyjx.engine.subjaxprs import (
@@ -240,7 +239,7 @@ class Holder(Holding):
         programs, operands, ins, outs, order = self.ready(programs, operands, params, ins, outs)
         results: list[Any] = self.primitive.bind(
             *operands, **self.derived_params(params, programs, ins, outs, linear))
-        return results if order is None else with_at(results, order, results)
+        return results if order is None else in_order(results, order)
 
     def record(self, trace: LinearTrace, programs: Programs, operands: Sequence[Any],
                params: Params, ins: Roles, outs: Roles, linear: bool = False) -> list[Any]:
@@ -249,7 +248,7 @@ class Holder(Holding):
         params = self.derived_params(params, programs, ins, outs, linear)
         results = trace.record(self.primitive, operands, params,
                                self.primitive.shape_rule(**params))
-        return results if order is None else with_at(results, order, results)
+        return results if order is None else in_order(results, order)
 
     def eqn(self, eqn: JaxprEqn, programs: Programs, operands: Sequence[Atom], ins: Roles,
             results: Sequence[Var], outs: Roles) -> JaxprEqn:
@@ -633,6 +632,14 @@ class Holder(Holding):
         return [x if type(v.aval) is not AbstractRef else
                 given[program.invars.index(v)] if v in program.invars else Box(x)
                 for v, x in zip(program.outvars, results[m:m + n], strict=True)]
+
+
+def in_order(results: list[Any], order: list[int]) -> list[Any]:
+    """The results in the order that `order` gives the places of."""
+    outs: list[Any] = [None] * len(results)
+    for place, x in zip(order, results, strict=True):
+        outs[place] = x
+    return outs
 
 
 def _grown(held: Held, flags: Flags, grow: Callable[[Flags], Flags]) -> tuple[Flags, Flags]:

@@ -31,7 +31,6 @@ from pyjx.core.places import parts_along
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import axes_of, spec_to_give
 from pyjx.engine.axes import all_at_front, inverse_permutation, moveaxis, transpose
-from pyjx.engine.functions import with_at
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_bilinear
 from pyjx.engine.tangents import first_is_linear, full_aval
@@ -150,7 +149,7 @@ def _conv_shape(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int
     window = [dilated(n, d) for n, d in zip(rhs_shape[2:], rhs_dilation, strict=True)]
     out = named_conv_shape(_NAME, (*lhs_shape[:2], *space), (*rhs_shape[:2], *window),
                            window_strides, padding, batch_group_count)
-    shape = tuple(with_at(out, dn.out_spec, out))
+    shape = permuted(out, inverse_permutation(dn.out_spec))
     return ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)
 
 

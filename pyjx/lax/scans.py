@@ -21,8 +21,8 @@ from pyjx.core.references import check_undivided, is_ref
 from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import concrete_or_error, is_concrete
 from pyjx.core.value_texts import shortened
-from pyjx.engine.functions import leaf_paths, short_types, source_of, with_at
-from pyjx.engine.holders import Held, Holder, Programs, Roles
+from pyjx.engine.functions import leaf_paths, short_types, source_of
+from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
 from pyjx.engine.subjaxprs import (
     consts_as_inputs,
     dependent_outputs,
@@ -318,7 +318,7 @@ class _Scan(Holder):
         programs, operands, ins, outs, order = self.ready(programs, operands, params, ins, outs)
         a, n = ins.count(CONST), ins.count(CARRY)
         results = bind_scan(programs[0], operands[:a], operands[a:a + n], operands[a + n:], params)
-        return results if order is None else with_at(results, order, results)
+        return results if order is None else in_order(results, order)
 
     def batch_place(self, role: Any) -> int:
         return 1 if role is SLICE else 0

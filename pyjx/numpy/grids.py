@@ -22,7 +22,6 @@ from pyjx.core.layouts import DeviceLike
 from pyjx.core.scalars import scalar_constant
 from pyjx.core.trace import concrete_or_error
 from pyjx.engine.axes import broadcast_in_dim, moveaxis
-from pyjx.engine.functions import with_at
 from pyjx.lax.common import broadcast_shapes
 from pyjx.lax.elementwise import stretch
 from pyjx.lazy import deferred
@@ -250,7 +249,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     axes = list(range(len(args)))
     if indexing == "xy" and len(args) >= 2:
         axes[0], axes[1] = 1, 0
-    shape = with_at(sizes, axes, sizes)
+    shape = [sizes[axis] for axis in axes]
     out = []
     for x, axis in zip(args, axes, strict=True):
         own = [n if not sparse or d == axis else 1 for d, n in enumerate(shape)]
