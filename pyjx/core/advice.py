@@ -467,18 +467,20 @@ def _without_object(last: TracebackType) -> str:
 def _as_registered(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """How the functions are called that a class was registered as a pytree with."""
     name, value = value_called(last.tb_frame, last.tb_lasti)
-    is_leaf = last.tb_frame.f_locals.get("is_leaf")
-    refused = "flatten" in name and not found.string.startswith(
-        f"{getattr(is_leaf, '__qualname__', '')}()")
-    if not is_internal(last.tb_frame.f_code.co_filename):  # C++ flattens what jitted functions get
+    if is_internal(last.tb_frame.f_code.co_filename):
+        is_leaf = getattr(last.tb_frame.f_locals.get("is_leaf"), "__qualname__", "")
+        if "flatten" not in name or found.string.startswith(f"{is_leaf}()"):
+            return None
+    else:  # C++ flattens what jitted functions get
         args, kwargs = arguments_at(last.tb_frame, last.tb_lasti) or (None, {})
-        refused = False
-        with suppress(TypeError):  # it is the jitted function that refuses them
-            refused = args is not None and _static(value) is not None and bool(
-                signature(value).bind(*args, **kwargs))
+        try:
+            if args is None or _static(value) is None:
+                return None
+            signature(value).bind(*args, **kwargs)
+        except TypeError:  # it is the jitted function that refuses them, or a class is called
+            return None
     return (f"{found.string}. What a class is registered as a pytree with is called as "
-            "flatten(node), which gives (children, aux), and unflatten(aux, children)."
-            ) if refused else None
+            "flatten(node), which gives (children, aux), and unflatten(aux, children).")
 
 
 def _static(value: Any) -> Any:

@@ -26,6 +26,7 @@ from pyjx.core.value_texts import shortened
 from pyjx.experimental import checkify
 from pyjx.scipy import special as scipy_special
 from pyjx.test_util import check_vjp
+from tests.mistakes import mistake
 from tests.test_guards import ROOT, public_callables
 
 X = jnp.ones((2, 3))
@@ -717,3 +718,9 @@ def test_bounds_and_shapes_are_no_keys_that_came_late(call):
     with pytest.raises(TypeError, match=r"make a key|made of a seed") as caught:
         call()
     assert "comes first" not in str(caught.value)
+
+
+def test_faults_in_advice_fail_its_tests(monkeypatch):
+    monkeypatch.setattr(advice, "note_leaf", lambda exc: {}[type(exc)])
+    with pytest.raises(KeyError):
+        mistake(lambda: jnp.ones(3).at[0].Set(1))
