@@ -150,11 +150,12 @@ def _arguments(address: str | None, count: int | None, index: int | None,
     if method != "deactivate" and None in given.values():
         given = clusters.completed(given, method, timeout)
     address, count, index, local = given.values()
-    for value, missing in ((address, "coordinator_address should be defined."),
-                           (count, "Number of processes must be defined."),
-                           (index, "The process id of the current process must be defined.")):
-        if value is None:
-            raise ValueError(missing)
+    if address is None:
+        raise ValueError("coordinator_address should be defined.")
+    if count is None:
+        raise ValueError("Number of processes must be defined.")
+    if index is None:
+        raise ValueError("The process id of the current process must be defined.")
     for name, what, value in (("process_id", "a nonnegative", index),
                               ("num_processes", "a positive", count)):
         if not isinstance(value, int):
