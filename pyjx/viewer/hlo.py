@@ -126,7 +126,7 @@ def hlo_listing(text: str, places: Places, title: str) -> Listing:
         writer.function(c)
         if c.entry:
             writer.give_back(c, [int(k or 0) for k in _GIVEN_BACK.findall(head)])
-    writer.listing.link(writer._calls, writer._heads)
+    writer.listing.link(writer.calls, writer.heads)
     writer.listing.add_up()
     return writer.listing
 
@@ -144,15 +144,15 @@ class _Writer:
         self.listing = listing
         self._computations = computations
         self._roots = roots
-        self._heads: dict[str, int] = {}
-        self._calls: dict[int, list[str]] = {}
+        self.heads: dict[str, int] = {}
+        self.calls: dict[int, list[str]] = {}
         self._rows: dict[str, int] = {}  # of the computation that was written last
         self._parts: dict[str, tuple[dict[int, float], float]] = {}  # what fusions touch
         self._continued = {c.name: _continued(c) for c in computations.values()}
 
     def function(self, c: Computation) -> None:
         label = f"{'ENTRY ' if c.entry else ''}%{c.name} {c.signature}{{"
-        self._heads[c.name] = self.listing.add(label, 0, HEAD, name=c.name)
+        self.heads[c.name] = self.listing.add(label, 0, HEAD, name=c.name)
         self._body(c, 1)
         self.listing.add("}", 1, CLOSING)
 
@@ -215,7 +215,7 @@ class _Writer:
             listing.bodies.setdefault(row, _BODIES.get(i.kind, UNCOUNTED))
         for name in i.called:
             if name in self._roots:
-                self._calls.setdefault(row, []).append(name)
+                self.calls.setdefault(row, []).append(name)
             elif name in self._computations:
                 c = self._computations[name]
                 if len(i.called) > 1:
@@ -329,7 +329,6 @@ class _Writer:
             return None
         c = self._computations.get(i.called[k])
         return c if c and c.body else None
-
 
 
 def trips_said(i: Instruction) -> float | None:

@@ -75,7 +75,7 @@ def jaxpr_listing(closed: ClosedJaxpr, places: Places, names: JaxprPpContext | N
     name = closed.debug_info.func_name.rpartition(".")[2]
     writer.function(closed.jaxpr, name, Scope(f"jit({name})"))
     writer.give_back(closed.jaxpr, donated)
-    writer.listing.link(writer._calls, writer._heads)
+    writer.listing.link(writer.calls, writer.heads)
     writer.listing.add_up()
     return writer.listing
 
@@ -90,9 +90,9 @@ class _Writer(Printer):
         self._called: dict[Any, int] = {}  # the place of what is called at a place
         self._rows: dict[Var, int] = {}
         self._position: dict[Var, int] = {}  # among the results of its equation
-        self._heads: dict[Jaxpr, int] = {}
+        self.heads: dict[Jaxpr, int] = {}
         self._waiting: dict[Jaxpr, Scope] = {}
-        self._calls: dict[int, list[Jaxpr]] = {}
+        self.calls: dict[int, list[Jaxpr]] = {}
         self._constants = constants
         self._as_rows = False
 
@@ -109,7 +109,7 @@ class _Writer(Printer):
     def function(self, jaxpr: Jaxpr, name: str, scope: Scope) -> None:
         """The rows of a function, and of those that wait for being written."""
         self._as_rows = True
-        self._heads[jaxpr] = row = self.listing.add(
+        self.heads[jaxpr] = row = self.listing.add(
             f"{name} = {self._opening(jaxpr)}", 0, HEAD, name=name,
             size=int(sum([nbytes(v.aval) for v in jaxpr.all_invars])))
         self._note_host(row, jaxpr.all_invars)
@@ -233,8 +233,8 @@ class _Writer(Printer):
     def _nested(self, eqn: JaxprEqn, row: int, key: str, jaxpr: Jaxpr, depth: int, scope: Scope
                 ) -> None:
         if jaxpr in self.names.shared_jaxprs:
-            self._calls.setdefault(row, []).append(jaxpr)
-            if jaxpr not in self._heads:
+            self.calls.setdefault(row, []).append(jaxpr)
+            if jaxpr not in self.heads:
                 behind = "/".join(name_parts(f"{scope.name}/"))
                 enclosing = _TRANSFORM.findall(behind)  # the scopes are the callers'
                 name = f"{'('.join(enclosing)}({')' * len(enclosing)}" if enclosing else ""
