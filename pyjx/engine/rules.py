@@ -23,12 +23,6 @@ def refused(message: str) -> Callable[..., NoReturn]:
     return rule
 
 
-def without_address(name: str, params: Params) -> list[tuple[str, Any]]:
-    """The parameters as they are printed, that of the name without addresses of objects."""
-    shown = re.sub(r"\b0x[0-9a-f]+", "0xXXXXXXXXXXXX", str(params[name]))
-    return sorted({**params, name: shown}.items())
-
-
 def done_again(primitive: Primitive) -> Primitive:
     """The operation, which has no results: it is done for primals, and once for a batch, unless it
     has a batching rule."""

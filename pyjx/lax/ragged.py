@@ -249,7 +249,7 @@ def _ragged_batch(operands: Values, dims: Dims, *,
 ragged_dot_general_p = register(Primitive(
     "ragged_dot_general", linear=EACH, shape_rule=_ragged_shape, decomposition=_by_masking,
     asked=True))
-ragged_dot_general_p.define(jvp=jvp_bilinear(ragged_dot_general_p, None),
+ragged_dot_general_p.define(jvp=jvp_bilinear(ragged_dot_general_p, others=1),
                             transpose=_ragged_transpose, batch=_ragged_batch)
 
 
