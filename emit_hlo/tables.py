@@ -98,8 +98,8 @@ TRANSFORMS = {
 }
 WITH_VALUE = ("grad", "value-and-grad", "vmap", "jacfwd", "jacrev", "hessian")
 
-# Whose names values of StableHLO have, and how many frames of its place each operation tells.
+# Where the names of values in StableHLO come from, and how much of its place an operation tells.
 NAMES = ("ssa", "user")
-LOCS = {"none": 0, "line": 1, "stack": 100}
+LOCS = ("none", "line", "stack")
 CHECKS = ("interpreter", "numpy-float64", "eager")
 FINDS = ("nan", "inf", "subnormal")

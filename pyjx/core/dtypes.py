@@ -289,6 +289,12 @@ def issubdtype(a: Any, b: Any) -> bool:
                             f"and {shortened(b)} ({error}).") from None
 
 
+def has_dtype(x: Any, category: type) -> bool:
+    """Whether a value, or a type, has a dtype of a category."""
+    dtype = getattr(x, "dtype", None)
+    return dtype is not None and issubdtype(dtype, category)
+
+
 @cache
 def _issubdtype(a: Any, b: Any) -> bool:
     if isinstance(b, ExtendedDType):

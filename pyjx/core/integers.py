@@ -5,7 +5,7 @@ which are integers or symbolic; and slices of known size that may start at a tra
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -158,21 +158,6 @@ def _refuse(text: str, error: TypeError) -> NoReturn:
     if type(error) is not TypeError:  # one that says where the traced value comes from
         raise error
     raise TypeError(f"{text}: {error}") from None
-
-
-def by_squaring(product: Callable[[Any, Any], Any], x: Any, n: int) -> Any:
-    """The product of n factors x; None for n = 0.
-
-    >>> by_squaring(operator.mul, 3, 4)
-    81
-    """
-    result = None
-    while n:
-        if n & 1:
-            result = x if result is None else product(result, x)
-        n >>= 1
-        x = product(x, x) if n else x
-    return result
 
 
 # -- dimensions ------------------------------------------------------------------------------------

@@ -28,6 +28,12 @@ WIDTH = 80
 _SILENT_NONE = frozenset({"accuracy", "max_steps", "out_dtype"})
 
 
+def without_address(name: str, params: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The parameters as they are printed, that of the name without addresses of objects."""
+    shown = re.sub(r"\b0x[0-9a-f]+", "0xXXXXXXXXXXXX", str(params[name]))
+    return sorted({**params, name: shown}.items())
+
+
 class JaxprPpSettings(Record):
     """What is shown of a jaxpr.
 

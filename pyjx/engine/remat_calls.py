@@ -16,6 +16,7 @@ from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from pyjx.core.name_stack import NameStack
 from pyjx.core.primitive import Holding, Primitive, register
+from pyjx.core.printer import without_address
 from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace
@@ -24,7 +25,6 @@ from pyjx.engine.functions import name_of
 from pyjx.engine.holders import with_all_consts
 from pyjx.engine.primitives import name_p, optimization_barrier_p
 from pyjx.engine.residuals import CutEqn, Policy, Recompute, kept_by, linearize_saving
-from pyjx.engine.rules import without_address
 from pyjx.engine.subjaxprs import (
     LinearizedJaxpr,
     batch_jaxpr,

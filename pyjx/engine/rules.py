@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -12,7 +11,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import broadcast_axis, moveaxis
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, is_written_zero
-from pyjx.engine.types import Dims, Params, Rule, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Dims, Rule, Tangent, Tangents, Value, Values
 
 
 def refused(message: str) -> Callable[..., NoReturn]:
@@ -46,12 +45,13 @@ def jvp_by_operand(primitive: Primitive, *rules: Rule | None) -> Rule:
     return _jvp_of_rules(primitive, rules, False)
 
 
-def jvp_bilinear(primitive: Primitive, *others: None) -> Rule:
+def jvp_bilinear(primitive: Primitive, others: int = 0) -> Rule:
     """Forward rule of what is linear in each of its first two operands, and has no derivative in
-    `others`."""
+    the others, of which there are so many."""
     return jvp_by_operand(
         primitive, lambda g, x, y, *more, **params: primitive.bind(g, y, *more, **params),
-        lambda g, x, y, *more, **params: primitive.bind(x, g, *more, **params), *others)
+        lambda g, x, y, *more, **params: primitive.bind(x, g, *more, **params),
+        *[None] * others)
 
 
 def jvp_by_result(primitive: Primitive, *rules: Rule | None) -> Rule:

@@ -23,7 +23,6 @@ from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import bind_all, jaxpr_as_fun, program_of
-from pyjx.core.integers import by_squaring
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Field, Record, of_field
@@ -40,7 +39,7 @@ from pyjx.engine.primitives import cast
 from pyjx.engine.rules import forward_rule
 from pyjx.engine.tangents import Zero, instantiate, materialized, zero_tangent
 from pyjx.engine.types import Flags, TreeDef
-from pyjx.lax.elementwise import stretch
+from pyjx.lax.elementwise import by_squaring, stretch
 from pyjx.lazy import directory
 from pyjx.tree_util import tree_flatten, tree_unflatten
 
@@ -50,6 +49,7 @@ __all__ = [
     "jet_rules", "jet_subtrace", "linear_prop", "traceable", "zero_prop", "zero_series",
     "zero_term",
 ]
+
 
 class _WrappedFun(Protocol):
     """A function that is wrapped by `pyjx.extend.linear_util`."""

@@ -33,7 +33,6 @@ from pyjx.inspect.running import Row, compared, double, raw, rows_of, scale_of, 
 from pyjx.inspect.straight import (
     changed,
     check_keywords,
-    has_dtype,
     line_of,
     operands_of,
     repeatable_of,
@@ -339,7 +338,7 @@ def _recorded(closed: ClosedJaxpr, args: Sequence[Any], way: _Way, key: str
 
 def _flushed(x: Any) -> Any:
     """The operand as devices take it: numbers that have lost digits are 0."""
-    if not has_dtype(x, np.floating):
+    if not dtypes.has_dtype(x, np.floating):
         return x
     array = np.asarray(x)
     return np.where(np.abs(array.astype(np.float64)) < float(dtypes.finfo(x.dtype).tiny),
@@ -542,9 +541,9 @@ class _Parts(Judge):
 
 def _apart(parts: Any, whole: Any, scope: Whole) -> tuple[float, float]:
     """How far what devices have of a value is from making it up, and what rounding explains."""
-    if not has_dtype(whole, np.inexact):
+    if not dtypes.has_dtype(whole, np.inexact):
         return 0.0, 0.0
-    wide = np.complex128 if has_dtype(whole, np.complexfloating) else np.float64
+    wide = np.complex128 if dtypes.has_dtype(whole, np.complexfloating) else np.float64
     x, y = [np.asarray(value).astype(wide) for value in (parts, whole)]
     allowed = float(dtypes.finfo(whole.dtype).eps) ** 0.4 * max(scale_of(y), 1e-30)
     if scope is not WHOLE:

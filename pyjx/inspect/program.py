@@ -539,7 +539,8 @@ class TracedProgram(Program):
     def _stablehlo(self, names: str, locs: str) -> str:
         lowered = self.lowered
         program = lowered._program
-        text = program.located_text(LOCS[locs]) if LOCS[locs] else program.text
+        frames = dict(zip(LOCS, (0, 1, 100), strict=True))[locs]
+        text = program.located_text(frames) if frames else program.text
         if names == "user":
             text = with_user_names(text, program, self.jaxpr.jaxpr.debug_info)
         return text

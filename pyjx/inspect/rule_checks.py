@@ -22,7 +22,7 @@ from pyjx.core.value_texts import counted
 from pyjx.engine.custom_derivative_calls import custom_jvp_call_p, custom_vjp_call_p
 from pyjx.inspect.bad_values import place_text
 from pyjx.inspect.loops import programs_within
-from pyjx.inspect.straight import check_keywords, has_dtype, line_of, repeatable_of, straight
+from pyjx.inspect.straight import check_keywords, line_of, repeatable_of, straight
 
 _DIRECTIONS = 2  # along which each operand is moved
 # Calls with a user's rules, and what these say.
@@ -137,7 +137,7 @@ def check_rules(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> RuleCheck
 
 def _wide(x: Any) -> Any:
     """Real numbers in double precision."""
-    return jax.numpy.asarray(x, np.float64) if has_dtype(x, np.floating) else x
+    return jax.numpy.asarray(x, np.float64) if dtypes.has_dtype(x, np.floating) else x
 
 
 def _refuses(fun: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> bool:
@@ -272,7 +272,7 @@ def _name(eqn: JaxprEqn) -> str:
 
 
 def _is_real(aval: Any) -> bool:
-    return has_dtype(aval, np.floating) and 0 not in aval.shape
+    return dtypes.has_dtype(aval, np.floating) and 0 not in aval.shape
 
 
 def _dot(cts: Sequence[Any], ys: Sequence[Any]) -> float:

@@ -19,7 +19,6 @@ from pyjx.inspect.figures import recorded
 from pyjx.inspect.interpreter import RefusedError, interpret
 from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.program import TracedProgram, UnsupportedError
-from pyjx.inspect.straight import has_dtype
 from pyjx.viewer.hlo import hlo_listing, instruction_names
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.links import count_kernels, name_products
@@ -230,7 +229,7 @@ def _share(x: Any) -> float:
 
 def _settled(ours: Any, theirs: Any) -> Any:
     """Their numbers, with ours where one of the two is just beyond the range of the type."""
-    if not has_dtype(ours, np.floating) or np.shape(ours) != np.shape(theirs):
+    if not dtypes.has_dtype(ours, np.floating) or np.shape(ours) != np.shape(theirs):
         return theirs
     x = np.asarray(ours)
     y, most = np.asarray(theirs).astype(np.float64), 0.99 * float(dtypes.finfo(x.dtype).max)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pyjx import jaxlib_api
-from pyjx.core import dtypes
 from pyjx.core.effects import is_replaced, join_effects, keeps_alive, unrepeatable
 from pyjx.core.evaluation import all_eqns, holds_jaxprs, literal_value, map_jaxprs, program_of
 from pyjx.core.frames import Frame, user_frame
@@ -157,12 +156,6 @@ def program_on(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Jax
                ) -> ClosedJaxpr:
     """Equations as a program without constants."""
     return ClosedJaxpr(Jaxpr([], list(invars), list(outvars), list(eqns), join_effects(eqns)), [])
-
-
-def has_dtype(x: Any, category: type) -> bool:
-    """Whether a value, or a type, has a dtype of a category."""
-    dtype = getattr(x, "dtype", None)
-    return dtype is not None and dtypes.issubdtype(dtype, category)
 
 
 def line_of(eqn: JaxprEqn) -> Frame | None:

@@ -19,11 +19,12 @@ from pyjx.core.arithmetic import unknown
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.effects import Effect, Effects
 from pyjx.core.primitive import Primitive, Rule, register
+from pyjx.core.printer import without_address
 from pyjx.core.records import Alike
 from pyjx.core.tracebacks import filter_exception
 from pyjx.engine.axes import at_front, broadcast_in_dim, moveaxis
 from pyjx.engine.batching import BatchTrace
-from pyjx.engine.rules import done_again, refused, without_address
+from pyjx.engine.rules import done_again, refused
 from pyjx.engine.types import Dims, Params, TreeDef, Values
 from pyjx.jaxlib_api import Sharding
 from pyjx.lax.common import operands_in

@@ -15,7 +15,7 @@ from pyjx.core.arithmetic import EACH, FIRST, TOGETHER, on_results
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import kept
-from pyjx.core.integers import as_int, by_squaring
+from pyjx.core.integers import as_int
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.primitive import CHEAP, DEAR, Primitive, register
 from pyjx.core.scalars import is_scalar_constant, scalar_constant, scalar_of
@@ -425,6 +425,22 @@ def _integer_pow_tangent(g: Value, x: Value, *, y: int) -> Value:
         return zeros_like(g)
     power = x if y == 2 else integer_pow(x, y - 1) if y != 1 else None
     return g if power is None else mul(mul(coefficient(x, y), g), power)
+
+
+def by_squaring(product: Callable[[Any, Any], Any], x: Any, n: int) -> Any:
+    """The product of n factors x; None for n = 0.
+
+    >>> import operator
+    >>> by_squaring(operator.mul, 3, 4)
+    81
+    """
+    result = None
+    while n:
+        if n & 1:
+            result = x if result is None else product(result, x)
+        n >>= 1
+        x = product(x, x) if n else x
+    return result
 
 
 def _integer_pow_by_squaring(x: Value, *, y: int) -> Array:

@@ -9,8 +9,8 @@ from typing import Any
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.bounded import kept
-from pyjx.core.integers import by_squaring
 from pyjx.lax.contractions import PrecisionLike
+from pyjx.lax.elementwise import by_squaring
 from pyjx.lax.linalg.matrices import identity_like
 from pyjx.numpy import contractions
 from pyjx.numpy.diagonals import diagonal as _diagonal
