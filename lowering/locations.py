@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from lowering.builder import Block
 
 
-
 class Scope(Record):
     """Where the operations of a function are: what their names begin with and, for a function that
     is called, the Python function that it was traced from, as (name, file).

@@ -24,7 +24,6 @@ __all__ = [
 ]
 
 
-
 Listener = Callable[..., None]
 
 

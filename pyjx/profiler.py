@@ -34,7 +34,6 @@ __all__ = [
 ]
 
 
-
 _profiler = jaxlib_api.profiler()
 _data = jaxlib_api.profile_data()
 

@@ -166,7 +166,6 @@ def _broadcast_shape(x: ShapedArray, *dynamic_shape: Any, shape: tuple[int, ...]
     return ShapedArray(shape, x.dtype, x.weak_type)
 
 
-
 def _broadcast_transpose(ct: Tangent, x: Operand, *, shape: tuple[int, ...],
                          broadcast_dimensions: tuple[int, ...], sharding: Sharding | None = None
                         ) -> Tangents:

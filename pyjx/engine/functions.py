@@ -141,7 +141,6 @@ class _Shown(str):
     __repr__ = str.__str__
 
 
-
 class FlatFun:
     """A function of pytrees as a function of the leaves of its arguments.
 

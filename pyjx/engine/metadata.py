@@ -48,7 +48,6 @@ define_call(xla_metadata_operation_p, lambda params, origins, linear: params)
 # -- of a value ------------------------------------------------------------------------------------
 
 
-
 def _value_transpose(ct: Tangent, x: Operand, **params: Any) -> list[Any]:
     return [xla_metadata_value_p.bind(ct, **params)]
 

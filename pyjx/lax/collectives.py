@@ -635,7 +635,6 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     return tree_map(cast_leaf, x)
 
 
-
 _CASTS = {("invarying", "varying"): pvary_p, ("reduced", "varying"): reduced_vary_cast_p,
           ("invarying", "reduced"): preduced_p, ("varying", "unreduced"): vary_unreduced_cast_p}
 

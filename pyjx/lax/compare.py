@@ -322,7 +322,6 @@ def _select_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     return ShapedArray(shape, cases[0].dtype, all_weak(cases))
 
 
-
 def _select_transpose(ct: Tangent, which: Operand, *cases: Operand) -> Any:
     if is_undefined_primal(which):  # it is not linear in it, as whoever called this will say
         return [None] * (1 + len(cases))

@@ -151,7 +151,6 @@ real_p = elementwise("real", COMPLEX, moves=True, out=real_dtype, linear=TOGETHE
 imag_p = elementwise("imag", COMPLEX, moves=True, out=real_dtype, linear=TOGETHER, cost=CHEAP)
 
 
-
 # Re(ct (x + iy)) = Re(ct) x - Im(ct) y
 complex_p.define(
     transpose=transpose_nary(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))

@@ -417,7 +417,6 @@ def stack(operands: Any, axis: int = 0) -> Array:
     return stack_p.bind(*xs, axis=as_axis("stack", "axis", axis, get_aval(xs[0]).ndim + 1))
 
 
-
 def _unstack_shape(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
     part = x.update(shape=x.shape[:axis] + x.shape[axis + 1:])
     return [part] * x.shape[axis]

@@ -57,7 +57,6 @@ def insert(values: tuple[Any, ...], position: int, value: Any) -> tuple[Any, ...
     return (*values[:position], value, *values[position:])
 
 
-
 # -- reshape ---------------------------------------------------------------------------------------
 
 

@@ -175,7 +175,6 @@ def _dynamic_slice_shape(x: ShapedArray, *starts: ShapedArray, slice_sizes: tupl
     return x.update(shape=slice_sizes)
 
 
-
 def _dynamic_slice_transpose(ct: Tangent, x: Operand, *starts: Operand, slice_sizes: tuple[int, ...]
                              ) -> Tangents:
     zeros = full_aval(cotangent_aval(x.aval).update(dtype=get_aval(ct).dtype), 0)
@@ -331,7 +330,6 @@ def _update_shape(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> 
                         f"update shape {update.shape} for operand shape {x.shape}.")
     check_same_dtypes("dynamic_update_slice", x, update)
     return x.strip_weak_type()
-
 
 
 def _update_transpose(ct: Tangent, x: Operand, update: Operand, *starts: Operand) -> Sequence[Any]:

@@ -289,7 +289,6 @@ select_and_gather_add_p = register(Primitive(
     transpose=_gather_transpose, linear=FIRST, sharding_rule=_windows_sharding))
 
 
-
 select_and_gather_add_p.define(batch=_windows_batch(select_and_gather_add_p))
 
 

@@ -14,7 +14,6 @@ from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.parallel.calls import ordered
 
 if TYPE_CHECKING:
-
     from pyjx.core.trace import DynamicJaxprTracer
 
 

@@ -45,7 +45,6 @@ from pyjx.runtime.transfers import exchange_by, moved
 
 exhaustion = deferred("pyjx.runtime.exhaustion")  # for errors
 
-
 registry = jaxlib_api.pytree.default_registry()
 _LEAF = registry.flatten(0)[1]
 Miss = tuple[Any, Any, bool]  # outputs, fast path or None, whether C++ is to drop its entry

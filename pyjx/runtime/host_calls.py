@@ -47,7 +47,6 @@ from pyjx.runtime.sharding import single_device_sharding
 from pyjx.runtime.transfers import array_from_numpy, put_host
 
 if TYPE_CHECKING:
-
     from lowering.module import HostCall
     from lowering.program import LoweredProgram
 

@@ -63,7 +63,6 @@ def _advice(reason: str) -> str:
     return "Another process may hold it: end that one, or restart the runtime."
 
 
-
 def _version(distribution: str) -> str | None:
     try:
         return metadata.version(distribution)

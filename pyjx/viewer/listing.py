@@ -35,7 +35,6 @@ ONCE = Bodies(RUN)
 UNCOUNTED = Bodies(APPLIED, (0.0,))  # such as what compares elements for a sort
 
 
-
 def split(text: str, separator: str) -> list[str]:
     """The parts between separators that are in no bracket.
 

@@ -101,7 +101,6 @@ KINDS = {"npy": "numpy", "npz": "numpy", "objects": "numpy", "joblib": "joblib",
          "executable": "numpy"}
 
 
-
 def check(kind, path):
     """What is wrong with a file; nothing if it reads as it should."""
     try:

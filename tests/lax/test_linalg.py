@@ -129,7 +129,6 @@ def test_pivots_that_lapack_never_gives_are_indices_as_others(pivots, size, want
     assert linalg.lu_pivots_to_permutation(np.int32(pivots), size).tolist() == want
 
 
-
 def check_svd(a, found, full):
     u, s, vh = map(np.asarray, found)
     want = np.linalg.svd(a, full_matrices=full)

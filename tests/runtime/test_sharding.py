@@ -26,7 +26,6 @@ from tests.eight import elsewhere, needs_eight, run_with_eight
 pytestmark = pytest.mark.smoke
 
 
-
 @pytest.fixture
 def devices():
     return backends.devices("cpu")

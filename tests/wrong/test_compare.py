@@ -91,7 +91,6 @@ def cancels(x):
     return jnp.exp(z)
 
 
-
 @pytest.mark.parametrize(("fun", "operation", "step"), [
     (chaotic, None, "of scan"), (cancels, "sub", None)])
 def test_digits_that_are_lost(fun, operation, step):

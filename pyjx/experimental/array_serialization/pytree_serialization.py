@@ -27,7 +27,6 @@ from pyjx.tree_util import PyTree, broadcast_prefix, tree_flatten, tree_map, tre
 __all__ = ["load", "load_pytreedef", "nonblocking_load", "nonblocking_save", "save"]
 
 
-
 def serialize_pytreedef(node: PyTree) -> dict[str, Any]:
     """A pytree of texts and None as JSON's values.
 

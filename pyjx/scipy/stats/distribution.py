@@ -34,7 +34,7 @@ SUMMARIES = {
 }
 
 
-# Comparisons refuse what is complex so.
+# Distributions refuse complex numbers by a TypeError, as comparisons do.
 reals = partial(real_floats, refused=TypeError)
 
 
