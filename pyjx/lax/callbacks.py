@@ -230,7 +230,7 @@ def _flat(op: str, callback: Callable[..., Any], result_shape_dtypes: Any, args:
 def result_aval(op: str, like: Any) -> ShapedArray:
     """The type that a value with a shape and a dtype stands for."""
     shape, dtype = getattr(like, "shape", None), getattr(like, "dtype", None)
-    if shape is None or dtype is None:
+    if shape is None or dtype is None or isinstance(like, type):
         raise TypeError(f"{op}: result_shape_dtypes must hold values with a shape and a dtype, "
                         f"such as jax.ShapeDtypeStruct, got {like!r}.")
     if dtypes.is_extended(dtype):

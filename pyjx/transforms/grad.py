@@ -241,7 +241,8 @@ def _integer_input(name: str, x: Any, argument: Any) -> str:
     if getattr(x, "_eqn", x) is None and aval.shape == () and (aval.weak_type or of_bool):
         cure = (f", as Python's {'bool' if of_bool else 'int'} is: outside of the traced function "
                 f"write it as a float, such as 1.0, or float({name})")
-    return f" The input is {name}, of type {aval.str_short()}{cure}."
+    indices = " Indices stay out of argnums." * bool(aval.shape and cure and not of_bool)
+    return f" The input is {name}, of type {aval.str_short()}{cure}.{indices}"
 
 
 def raise_not_inexact(name: str, dtype: DTypeLike, which: str = "") -> NoReturn:

@@ -708,3 +708,10 @@ def test_arguments_in_the_place_of_their_types_are_missed(call):
     with pytest.raises(jax.errors.JaxRuntimeError, match="they come behind result_shape_dtypes"):
         jax.block_until_ready(call(np.sin, jnp.ones(3)))
     assert call(np.sin, jnp.ones(3), jnp.ones(3)).shape == (3,)
+
+
+@pytest.mark.parametrize("callback", [jax.pure_callback, jax.experimental.io_callback])
+def test_a_dtype_is_no_type_of_results(callback):
+    for like in (np.float32, np.dtype("f4"), jnp.float32):
+        with pytest.raises(TypeError, match="result_shape_dtypes must hold values with a shape and"):
+            callback(np.sin, like, 1.0)
