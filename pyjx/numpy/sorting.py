@@ -356,7 +356,7 @@ def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: Any = N
     if method not in _search:
         raise ValueError(f"invalid argument {method=}, expected one of {sorted(_search)}")
     if get_aval(a).ndim != 1:
-        raise ValueError(f"a should be 1-dimensional, got shape {np.shape(a)}")
+        raise ValueError(f"a should be 1-dimensional, got shape {get_aval(a).shape}")
     if sorter is not None:
         (sorter,) = operands("searchsorted", sorter)
         if not dtypes.issubdtype(get_aval(sorter).dtype, np.integer):
