@@ -11,9 +11,10 @@ that take references: `bind_discharged`. So no rule of a loop or branch knows ab
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
+from pyjx.core import source_info
 from pyjx.core.avals import AbstractRef, get_aval
 from pyjx.core.derived import derived, derived_structure
 from pyjx.core.effects import accumulates, has_own_refs, has_state, reads, writes
@@ -22,6 +23,7 @@ from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.primitive import Primitive, Rule, register
 from pyjx.core.records import Field, Record, of_field
 from pyjx.core.references import is_ref
+from pyjx.core.source_info import SourceInfo
 from pyjx.core.trace import state, trace_to_jaxpr
 from pyjx.engine.primitives import cast
 from pyjx.engine.tangents import Zero, instantiate
@@ -45,8 +47,8 @@ UNDIFFERENTIATED = "no_grad_no_remat"
 class Box:
     """A reference discharged: the value that it has now, which operations replace.
 
-    `written` says whether one has, `differentiated` whether derivatives go through it, `freed`
-    whether the program has said that it is not used any more.
+    `written` says where the last one did, `differentiated` whether derivatives go through it,
+    `freed` whether the program has said that it is not used any more.
     """
 
     __slots__ = ("_value", "differentiated", "freed", "written")
@@ -55,7 +57,7 @@ class Box:
         self._value = value
         self.differentiated = kind != UNDIFFERENTIATED
         self.freed = False
-        self.written = False
+        self.written: SourceInfo | None = None
 
     @property
     def aval(self) -> AbstractRef:
@@ -82,7 +84,7 @@ class Box:
     @value.setter
     def value(self, new: Any) -> None:
         self._value = new
-        self.written = True
+        self.written = source_info.current()
 
 
 class RefBox(Box):
@@ -143,11 +145,15 @@ operations = frozenset({get_p, swap_p, addupdate_p, freeze_p, free_ref_p})
 # -- discharging -----------------------------------------------------------------------------------
 
 
+# Where references are written last, None for those that are not.
+Written: TypeAlias = tuple[SourceInfo | None, ...]
+
+
 class Discharged(Record):
     """From inputs, with values for references, to results and the values of those `written`."""
 
     jaxpr: ClosedJaxpr
-    written: Flags  # an entry for each input
+    written: Written  # an entry for each input
 
 
 @derived
@@ -159,14 +165,14 @@ def discharged(closed: ClosedJaxpr, boxed: Flags, derivable: bool = False) -> Di
     Raises:
       NotImplementedError: an operation in it has no rule.
     """
-    written: Flags = ()
+    written: Written = ()
 
     def fun(*args: Any) -> list[Any]:
         nonlocal written
         inputs = [Box(x, a.kind) if b else x
                   for x, b, a in zip(args, boxed, closed.in_avals, strict=True)]
         outs = run(closed, inputs, derivable)
-        written = tuple([type(x) is Box and x.written for x in inputs])
+        written = tuple([x.written if type(x) is Box else None for x in inputs])
         return [*[x.latest if type(x) is Box else x for x in outs],  # one that it gives
                 *[x.latest for x in inputs if type(x) is Box and x.written]]
 
@@ -236,12 +242,13 @@ def values_of(operands: Sequence[Any]) -> list[Any]:
     return [x.value if isinstance(x, Box) else x for x in operands]
 
 
-def store(operands: Sequence[Any], written: Flags, values: Sequence[Any]) -> None:
-    """Put the new values into the boxes that are written."""
-    given = iter(values)
-    for x, flag in zip(operands, written, strict=True):
-        if flag:
-            x.value = next(given)
+def store(operands: Sequence[Any], written: Sequence[SourceInfo | None], values: Mapping[int, Any]
+         ) -> None:
+    """Put the new values, by position, into the boxes that are written, as is done there."""
+    with source_info.replaying() as replay:
+        for i, value in values.items():
+            replay.source = written[i]
+            operands[i].value = value
 
 
 # -- what interpreters do --------------------------------------------------------------------------

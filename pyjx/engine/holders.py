@@ -607,8 +607,9 @@ class Holder(Holding):
         check_distinct(held.programs[0], given)
         boxed = tuple([isinstance(x, Box) for x in given])
         found = [self.derived(params, discharged, p, boxed, derivable) for p in held.programs]
-        written, n = either([f.written for f in found]), len(held.outs)
-        at = [i for i, w in enumerate(written) if w]
+        written = [next(filter(None, at), None)
+                   for at in zip(*[f.written for f in found], strict=True)]
+        at, n = [i for i, w in enumerate(written) if w], len(held.outs)
         ins = list(held.ins)
         for f in found:
             own = [i for i, w in enumerate(f.written) if w]
@@ -626,8 +627,8 @@ class Holder(Holding):
         results = self.bind(same, [*head, *values_of(given)], params, ins, [
             *[ins[i] for i in round_], *held.outs, *[ins[i] for i in behind]])
         m = len(round_)
-        values = dict(zip([*round_, *behind], [*results[:m], *results[m + n:]], strict=True))
-        store(given, written, [values[i] for i in at])
+        store(given, written, dict(zip(
+            [*round_, *behind], [*results[:m], *results[m + n:]], strict=True)))
         program = held.programs[0].jaxpr
         return [x if type(v.aval) is not AbstractRef else
                 given[program.invars.index(v)] if v in program.invars else Box(x)

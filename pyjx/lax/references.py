@@ -617,7 +617,9 @@ def _check_not_differentiated(what: str, ref: Any, t: Tangent) -> None:
     if type(t) is not Zero and _kind_of(ref) != UNDIFFERENTIATED:
         raise Exception(f"performing {what} with a differentiated value on a non-differentiated "
                         f"array reference of type {get_aval(ref)}. Move the array reference to be "
-                        "an argument of the differentiated function?")
+                        "an argument of the differentiated function? That is for jax.jvp and "
+                        "jax.vjp. Under jax.grad write jax.lax.stop_gradient(value), return the "
+                        "value by has_aux=True and write it behind, or make the reference inside.")
 
 
 def _freeze_jvp(primals: Values, tangents: Sequence[Any]) -> Any:

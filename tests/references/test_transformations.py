@@ -1,11 +1,14 @@
 """References under derivatives and batching."""
 
+import inspect
+
 import numpy as np
 import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
+from pyjx.core import source_info
 
 
 def ref_of(*values):
@@ -418,3 +421,63 @@ def test_what_is_written_last_has_the_slope(name):
 def test_tangents_that_references_hold_are_arrays():
     out, tangent = jax.jvp(lambda x: jax.freeze(jax.new_ref(x)), (1.0,), (2.0,))
     assert isinstance(tangent, jax.Array) and (float(out), float(tangent)) == (1.0, 2.0)
+
+
+STAGED = {
+    "jit": jax.jit, "jit-in-jit": lambda f: jax.jit(lambda x: jax.jit(f)(x) * 1.0),
+    "scan": lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0],
+    "cond": lambda f: lambda x: lax.cond(x > 0, f, lambda x: x * 1.0, x),
+    "while": lambda f: jax.jit(lambda x: lax.while_loop(
+        lambda c: c[0] < 1, lambda c: (c[0] + 1, f(c[1])), (0, x))[1]),
+    "checkpoint": jax.checkpoint}
+
+
+@pytest.mark.parametrize("staged", STAGED)
+@pytest.mark.parametrize("write", ["set", "part", "addupdate"])
+@pytest.mark.parametrize("transform", ["grad", "jit-of-grad", "jvp", "vmap"])
+def test_refused_writes_of_staged_programs_say_where_they_are(transform, write, staged):
+    ref = ref_of(1, 2, 3)
+
+    def f(x):
+        y = x * 2
+        if write == "set":
+            ref.set(y + ref[...])
+        elif write == "part":
+            ref.at[0].set(y)
+        else:
+            ref.addupdate(y, 1)
+        return y * x
+
+    g = STAGED[staged](f)
+    g(1.0)  # what is traced now is not under the transformation
+    first = inspect.getsourcelines(f)[1]
+    line = first + {"set": 3, "part": 5, "addupdate": 7}[write]
+    with pytest.raises(Exception, match=r"performing an? \S+ operation") as caught:
+        {"grad": jax.grad(g), "jit-of-grad": jax.jit(jax.grad(g)), "vmap": lambda x: jax.vmap(g)(
+            jnp.full(2, x)), "jvp": lambda x: jax.jvp(g, (x,), (x,))}[transform](1.0)
+    assert source_info.raised_at(caught.value).startswith((
+        f"{__file__}:{line}:", f"{__file__}:{line} "))  # recorded, or as it is traced
+
+
+def test_what_serves_where_a_differentiated_value_is_written():
+    def f(x, ref, kept=lambda y: y):
+        ref[...] += kept(x * 2)
+        return x * x
+
+    for g in (f, jax.jit(f)):
+        with pytest.raises(Exception, match=r"Under jax\.grad write jax\.lax\.stop"):
+            jax.grad(g)(3.0, ref_of(0))
+    for wrap in (jax.jit, lambda f: f):
+        ref = ref_of(0)
+        assert jax.grad(wrap(lambda x, ref=ref: f(x, ref, lax.stop_gradient)))(3.0) == 6
+        assert ref[...].tolist() == [6]
+        gradient, ref[0] = jax.grad(wrap(lambda x: (x * x, x * 2)), has_aux=True)(3.0)
+        assert (gradient, ref[0]) == (6, 6)
+        primal, tangent = ref_of(0), ref_of(0)
+        assert jax.jvp(wrap(f), (3.0, primal), (1.0, tangent)) == (9, 6) and tangent[0] == 2
+
+        def inside(x):
+            made = ref_of(0)
+            return f(x, made) + made[0]
+
+        assert jax.grad(wrap(inside))(3.0) == 8
