@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var, jaxprs_in_params
 
 
 class _NoKeyError(Exception):
@@ -62,6 +62,12 @@ def params_key(params: Mapping[str, Any]) -> Hashable | None:
         return tuple([(name, _value_key(value)) for name, value in params.items()])
     except _NoKeyError:
         return None
+
+
+def places(params: dict[str, Any]) -> Hashable:
+    """A key of where the operations were made that the programs among parameters hold."""
+    return tuple([(eqn.source_info.traceback, places(eqn.params))
+                  for jaxpr in jaxprs_in_params(params) for eqn in jaxpr.eqns])
 
 
 _known = BoundedDict(1024, "programs by their contents")

@@ -28,7 +28,7 @@ from pyjx.core.avals import (
 )
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.check import check_jaxpr
-from pyjx.core.contents import are_plain, copied, kept_with, params_key
+from pyjx.core.contents import are_plain, copied, kept_with, params_key, places
 from pyjx.core.effects import Effects, has_own_types, join_effects, no_effects, reads
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
@@ -91,6 +91,12 @@ def _no_compiler(primitive: Primitive, params: dict[str, Any]) -> Callable[..., 
     raise RuntimeError(f"Primitive '{primitive}' runs on values once pyjx.runtime is loaded.")
 
 
+def names_lines() -> bool:
+    """Whether the results of each program are looked at, and errors name the lines that made them;
+    then none takes the C++ path."""
+    return bool(configuration.debug_nans.value or configuration.debug_infs.value)
+
+
 class EagerTrace(Trace):
     """Runs operations now: by their rule `impl`, or compiled.
 
@@ -138,6 +144,8 @@ class EagerTrace(Trace):
         key = params_key(params)
         if key is None:
             return self.compiler(primitive, params)
+        if names_lines():  # errors name lines, which others have
+            key = key, places(params)
         kept = self._programs if are_plain(params) else kept_with(params)
         run = kept.get((primitive, key))
         if run is None:

@@ -31,7 +31,7 @@ from pyjx.core.symbolic.expressions import DimExpr
 from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import expressions_in, solve, solved, variables_in
-from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
+from pyjx.core.trace import Tracer, eager_trace, names_lines, state, trace_to_jaxpr
 from pyjx.core.value_texts import counted, shortened
 from pyjx.dynamic import control, indexed_parts  # noqa: F401  their rules
 from pyjx.dynamic.padded import SIZE, Padding, padded_jaxpr, sized_jaxpr
@@ -44,7 +44,6 @@ from pyjx.errors import InconclusiveDimensionOperation
 from pyjx.guards import guard
 from pyjx.runtime import dispatch, programs, signature
 from pyjx.runtime.array import ArrayImpl
-from pyjx.runtime.flag_checks import checks_results
 from pyjx.runtime.jit import JitSpec, Options, TracedCall
 from pyjx.runtime.placement import NO_REQUEST, Request
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding, partitions
@@ -474,7 +473,7 @@ class DynamicSpec(JitSpec):
                 planned = None
             if planned is None or not _tracers(planned.call.closed.consts):
                 self.padded[key] = planned
-        if planned is None or state.dynamic is not eager_trace or checks_results():
+        if planned is None or state.dynamic is not eager_trace or names_lines():
             return JitSpec.miss(self, *args, **kwargs)  # type: ignore[no-any-return]
         call = planned.call
         if _tracers(leaves) or _tracers(call.closed.consts):

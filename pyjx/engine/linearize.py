@@ -8,17 +8,19 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from typing import Any
 
 from pyjx import configuration
 from pyjx.core import source_info
 from pyjx.core.avals import ShapedArray, get_aval, is_ref_type
-from pyjx.core.name_stack import NameStack, current_name_stack
+from pyjx.core.name_stack import NameStack, current_name_stack, empty_name_stack
 from pyjx.core.primitive import Primitive
 from pyjx.core.scalars import as_recorded, literal_types
 from pyjx.core.source_info import thread_state as source_state
-from pyjx.core.trace import Trace, Tracer, check_leaks, eager_trace, new_level, state
+from pyjx.core.trace import Trace, Tracer, check_leaks, eager_trace, names_lines, new_level, state
 from pyjx.engine.discharge import Box, bind_discharged, holds_state, operations
 from pyjx.engine.forward import LinearizeTrace, LinearizeTracer
 from pyjx.engine.moves import as_cotangent, with_sharding_of
@@ -46,13 +48,15 @@ class LinearTracer(Tracer):
 
 class LinearTrace(Trace):
     """Records operations on tangents. Operands that are not tangents are kept as values. `rules`
-    are those that users gave by custom_jvp, and that have run for its tangents."""
+    are those that users gave by custom_jvp, and that have run for its tangents. What runs at once
+    is `placed` where errors name the lines of values: it costs as much as some operations do."""
 
-    __slots__ = ("eqns", "rules", "x64")
+    __slots__ = ("eqns", "placed", "rules", "x64")
 
     def __init__(self) -> None:
         self.eqns: list[LinearEqn] = []
         self.rules: list[Any] = []
+        self.placed = names_lines()
         self.x64 = configuration.enable_x64.value
 
     def new_arg(self, aval: Any) -> LinearTracer:
@@ -100,8 +104,8 @@ class LinearTrace(Trace):
                 avals.append(aval)
         if out is None:
             out = primitive.out_avals(tuple(avals), params)
-        eager = state.dynamic is eager_trace
-        source = source_state.source or (source_info.no_source_info if eager and (
+        unplaced = state.dynamic is eager_trace and not self.placed
+        source = source_state.source or (source_info.no_source_info if unplaced and (
             primitive.transpose is not None) else source_info.current())
         if primitive.multiple_results:
             if not out:  # what is linear has no value to look at
@@ -173,7 +177,7 @@ class LinearProgram:
         for var, t in zip(self.invars, tangents, strict=True):
             if var is not None:
                 env[var] = instantiate(t)
-        with source_info.replaying(self.names) as replay:
+        with _places(), source_info.replaying(self.names) as replay:
             for primitive, operands, results, params, source in self.eqns:
                 replay.source = source
                 values = [env[x] if type(x) is LinearVar else x for x in operands]
@@ -193,11 +197,7 @@ class LinearProgram:
         for var, ct in zip(self.outs, cotangents, strict=True):
             if type(var) is LinearVar and type(ct) is not Zero:
                 accumulate(cts, var, as_cotangent(ct, var.aval))
-        if state.dynamic is eager_trace:
-            backward_eqns(self.eqns, cts)
-        else:
-            with source_info.replaying(self.names, "transpose") as replay:
-                backward_eqns(self.eqns, cts, replay)
+        backward_eqns(self.eqns, cts, self.names, "transpose")
         return [
             None if v is None else cts[v] if v in cts else Zero.cotangent_of(v.aval)
             for v in self.invars]
@@ -220,19 +220,12 @@ class LinearProgram:
         """
         given = {id(x) for x in args}
         seen: dict[int, Any] = {}
-        for x in self._values():
-            if type(x) not in literal_types or id(x) in given:
+        for x in chain(*[eqn[1] for eqn in self.eqns], self.outs):
+            kind = type(x)
+            if kind is not LinearVar and kind is not Zero and (
+                    kind not in literal_types or id(x) in given):
                 seen.setdefault(id(x), x)
         return list(seen.values())
-
-    def _values(self) -> Iterator[Any]:
-        for _, operands, _, _, _ in self.eqns:
-            for x in operands:
-                if type(x) is not LinearVar:
-                    yield x
-        for x in self.outs:
-            if type(x) is not LinearVar and type(x) is not Zero:
-                yield x
 
     def abstracted(self, residuals: Sequence[Any]) -> LinearProgram:
         """The program with a `Hole` for each of `residuals`, which says its position there."""
@@ -271,13 +264,34 @@ def accumulate(cts: dict[LinearVar, Any], var: LinearVar, ct: Tangent) -> None:
     cts[var] = add_tangents(cts[var], ct) if var in cts else ct
 
 
+def _places() -> AbstractContextManager[None]:
+    """The context around what is replayed. Where errors name the lines of values, what was recorded
+    without any has none: it was so before the flag was set."""
+    unknown = state.dynamic is eager_trace and names_lines() and not (
+        source_state.traceback or source_state.source)
+    return source_info.nowhere() if unknown else nullcontext()
+
+
 def backward_eqns(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
-                  replay: source_info.replaying | None = None) -> None:
+                  names: NameStack = empty_name_stack, transform: str = "") -> None:
     """Move the cotangents in `cts` backwards through linear equations, adding where paths meet.
 
-    With `replay` what is recorded gets the sources of the equations. A rule that a user gave is
-    called where all its cotangents are zero, too, if what has cotangents depends on its results: it
-    may give others than zeros.
+    What is recorded, or may be named by an error, gets the sources of the equations, inside `names`
+    and below `transform`, as by `replaying`.
+    """
+    if state.dynamic is eager_trace and not names_lines():
+        _backward(eqns, cts, None)
+    else:
+        with _places(), source_info.replaying(names, transform) as replay:
+            _backward(eqns, cts, replay)
+
+
+def _backward(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
+              replay: source_info.replaying | None) -> None:
+    """As `backward_eqns`, with the context in which operations get sources, if any do.
+
+    A rule that a user gave is called where all its cotangents are zero, too, if what has cotangents
+    depends on its results: it may give others than zeros.
     """
     outs = list(cts)
     read: set[LinearVar] | None = None

@@ -23,7 +23,7 @@ from pyjx.core.named_axes import Axis, sharding_along
 from pyjx.core.passes.dce import dce, dce_jaxpr, used_variables, without_effects
 from pyjx.core.records import Record
 from pyjx.core.specs import NO_AXES, Axes
-from pyjx.core.trace import Tracer, eager_trace, state, trace_to_jaxpr
+from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine import linearize, logs
 from pyjx.engine.axes import broadcast_in_dim_p
 from pyjx.engine.batching import batch_flat, cut_along, match_axis
@@ -403,11 +403,7 @@ def backward_jaxpr(closed: ClosedJaxpr, operands: Sequence[Any], cotangents: Tan
         linear = None if isinstance(v, Literal) else env[v]
         if type(linear) is UndefinedPrimal and type(ct) is not Zero:
             linearize.accumulate(cts, linear, ct)
-    if state.dynamic is eager_trace:
-        linearize.backward_eqns(eqns, cts)
-    else:
-        with source_info.replaying() as replay:
-            linearize.backward_eqns(eqns, cts, replay)
+    linearize.backward_eqns(eqns, cts)
     return [
         None if type(x) is not UndefinedPrimal else cts[x] if x in cts
         else Zero.cotangent_of(x.aval)

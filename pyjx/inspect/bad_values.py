@@ -10,10 +10,11 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.frames import Frame, shown_path
+from pyjx.core.frames import Frame, shown_path, user_frame
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.name_stack import NameStack
 from pyjx.core.records import Record
+from pyjx.core.source_info import SourceInfo
 from pyjx.inspect.straight import line_of, transformation
 
 
@@ -80,13 +81,9 @@ class Values(Record):
                          else f"{self.low:.6g}")
         parts += [f"{n} {name} of {self.size}" for n, name in (
             (self.nans, "nan"), (self.infs, "inf")) if n]
-        if self.there is not None and self.size > 1:
-            parts.append(f"{_number(self.there)} there")
+        if (there := self.there) is not None and self.size > 1:
+            parts.append(f"{there:.6g} there" if isinstance(there, float) else f"{there} there")
         return ", ".join(parts)
-
-
-def _number(x: Any) -> str:
-    return f"{x:.6g}" if isinstance(x, float) else str(x)
 
 
 class BadValue(Record):
@@ -117,6 +114,14 @@ class BadValue(Record):
     argument: str | None = None
     notes: tuple[str, ...] = ()
 
+    def within(self, around: SourceInfo) -> BadValue:
+        """The report of a program that an operation made `around` runs: what has no place of its
+        own has that one's."""
+        line = user_frame(around.traceback)
+        names = filter(None, [transformation([around.name_stack]), self.transformation])
+        steps = tuple([step._replace(line=step.line or line) for step in self.steps])
+        return self._replace(line=self.line or line, transformation=" of ".join(names), steps=steps)
+
     def __bool__(self) -> bool:
         return self.operation is not None or self.argument is not None
 
@@ -127,7 +132,7 @@ class BadValue(Record):
         lines = []
         if self.argument is not None:
             lines.append(f"The first {self.what} comes in with {self.argument}, "
-                         f"at element {_index(self.element)}: {self.results[0]}.")
+                         f"at element {list(self.element or ())}: {self.results[0]}.")
             lines.append("  No operation makes it: look at where this value is made.")
             return "\n".join([*lines, *notes])
         lines.append(f"{self.operation} makes the first {self.what}, at {place_text(self.line)}")
@@ -138,16 +143,12 @@ class BadValue(Record):
         lines += [f"  in {step}" for step in self.steps]
         lines += [f"  on device {self.device}"] if self.device is not None else []
         if self.element is not None:
-            lines.append(f"  at element {_index(self.element)} of its result")
+            lines.append(f"  at element {list(self.element)} of its result")
         lines += [f"  operand {i}: {x}" for i, x in enumerate(self.operands)]
         lines += [f"  result: {x}" for x in self.results]
         cure = _cure(self)
         lines += [f"  {cure}"] if cure else []
         return "\n".join([*lines, *notes])
-
-
-def _index(index: tuple[int, ...] | None) -> str:
-    return str(list(index or ()))
 
 
 _CURES = {
@@ -207,10 +208,6 @@ def _device(x: Any, index: tuple[int, ...] | None) -> str | None:
         if all([i in range(*s.indices(n)) for i, s, n in zip(index, part, x.shape, strict=True)]):
             return str(device)
     return None
-
-
-def nothing_found(what: str, notes: Sequence[str]) -> BadValue:
-    return BadValue(what, notes=tuple(notes))
 
 
 def without_program(what: str, error: Exception, note: str) -> BadValue:

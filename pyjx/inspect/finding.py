@@ -29,7 +29,7 @@ from pyjx.core.name_stack import NameStack
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
-from pyjx.inspect.bad_values import BadValue, Step, found_in, nothing_found, without_program
+from pyjx.inspect.bad_values import BadValue, Step, found_in, without_program
 from pyjx.inspect.loops import Loop
 from pyjx.inspect.straight import changed, check_keywords, repeatable, straight, stretch, traced
 from pyjx.parallel.calls import ordered
@@ -131,7 +131,7 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
         names = closed.jaxpr.debug_info.arg_names
         name = names[found] if names else f"argument {found}"
         return finder.of_argument(name, leaves[found])
-    return found if found is not None else nothing_found(finder.what, finder.notes)
+    return found if found is not None else BadValue(finder.what, notes=tuple(finder.notes))
 
 
 def _clean(bad: Callable[[Any], Any], eqn: JaxprEqn) -> JaxprEqn:
@@ -144,8 +144,8 @@ def _clean(bad: Callable[[Any], Any], eqn: JaxprEqn) -> JaxprEqn:
 def find_again(closed: ClosedJaxpr, leaves: Sequence[Any], what: str) -> BadValue:
     """As `find_in`, in a program that has run: what must not be had twice is not."""
     if keeps_alive(repeatable(closed, leaves)[0].effects):
-        return nothing_found(what, ["it reads what `io_callback` gives, so it was not run again; "
-                                    "jax.inspect.find runs it, operation by operation."])
+        return BadValue(what, notes=("it reads what `io_callback` gives, so it was not run again; "
+                                     "jax.inspect.find runs it, operation by operation.",))
     return find_in(closed, leaves, what)
 
 
@@ -164,7 +164,7 @@ def _find_eagerly(fun: Callable[..., Any], args: Any, kwargs: Any, what: Any, pr
             found = getattr(error, "found", None)
             return without_program(what, error, note) if found is None else found._replace(
                 notes=(*found.notes, note))
-    return nothing_found(what, [note])
+    return BadValue(what, notes=(note,))
 
 
 class _Path(Record):

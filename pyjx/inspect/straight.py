@@ -11,10 +11,10 @@ from pyjx.core.effects import is_replaced, join_effects, keeps_alive, unrepeatab
 from pyjx.core.evaluation import all_eqns, holds_jaxprs, literal_value, map_jaxprs, program_of
 from pyjx.core.frames import Frame, user_frame
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
-from pyjx.core.name_stack import NameStack, Transform, empty_name_stack
+from pyjx.core.name_stack import NameStack, Transform
 from pyjx.core.passes.dce import dce, without_effects
 from pyjx.core.references import Ref
-from pyjx.core.source_info import SourceInfo
+from pyjx.core.source_info import SourceInfo, no_source_info
 from pyjx.core.value_texts import shortened
 from pyjx.runtime.dispatch import pure
 from pyjx.runtime.jit import jit, spec_of
@@ -89,19 +89,19 @@ def opened(eqn: JaxprEqn) -> bool:
 def straight(closed: ClosedJaxpr, opens: Callable[[JaxprEqn], bool] = opened) -> ClosedJaxpr:
     """The program with the equations of those that it calls in the place of the calls: of jitted
     functions, functions with rules of their own, and what is computed again. Each names the
-    transformations around it, and its line. `opens` says which calls go."""
+    transformations around it, and its line, or that of the call. `opens` says which calls go."""
     consts: dict[int, tuple[Var, Any]] = {}
     eqns: list[JaxprEqn] = []
     env: dict[Any, Atom] = {}
     inputs = [(v, v) for v in closed.jaxpr.invars]
-    _inlined(closed, inputs, empty_name_stack, eqns, consts, env, opens)
+    _inlined(closed, inputs, no_source_info, eqns, consts, env, opens)
     outvars = [v if isinstance(v, Literal) else env[v] for v in closed.jaxpr.outvars]
     jaxpr = closed.jaxpr.replace(constvars=[v for v, _ in consts.values()], eqns=eqns,
                                  outvars=outvars)
     return ClosedJaxpr(jaxpr, [x for _, x in consts.values()])
 
 
-def _inlined(closed: ClosedJaxpr, operands: Iterable[tuple[Var, Atom]], names: NameStack,
+def _inlined(closed: ClosedJaxpr, operands: Iterable[tuple[Var, Atom]], around: SourceInfo,
              eqns: list[JaxprEqn], consts: dict[int, tuple[Var, Any]], env: dict[Any, Atom],
              opens: Callable[[JaxprEqn], bool]) -> None:
     """Append the equations of a program, on operands; `env` gets what its variables are."""
@@ -110,16 +110,15 @@ def _inlined(closed: ClosedJaxpr, operands: Iterable[tuple[Var, Atom]], names: N
         env[v] = consts.setdefault(id(x), (v, x))[0]
     for eqn in closed.eqns:
         invars = [v if isinstance(v, Literal) else env[v] for v in eqn.invars]
-        source = eqn.source_info
-        stack = names + source.name_stack
+        own = eqn.source_info
+        source = SourceInfo(own.traceback or around.traceback, around.name_stack + own.name_stack)
         inner = program_of(eqn.primitive, eqn.params) if opens(eqn) else None
         if inner is None:
             outvars = [type(v)(v.aval) for v in eqn.outvars]  # a program may be called twice
             env.update(zip(eqn.outvars, outvars, strict=True))
-            eqns.append(eqn.replace(invars=invars, outvars=outvars,
-                                    source_info=SourceInfo(source.traceback, stack)))
+            eqns.append(eqn.replace(invars=invars, outvars=outvars, source_info=source))
             continue
-        _inlined(inner, zip(inner.jaxpr.invars, invars, strict=True), stack, eqns, consts, env,
+        _inlined(inner, zip(inner.jaxpr.invars, invars, strict=True), source, eqns, consts, env,
                  opens)
         for v, out in zip(eqn.outvars, inner.jaxpr.outvars, strict=True):
             env[v] = out if isinstance(out, Literal) else env[out]

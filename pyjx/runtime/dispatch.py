@@ -25,7 +25,7 @@ from pyjx.core.records import Record
 from pyjx.core.references import shared
 from pyjx.core.scalars import Constant
 from pyjx.core.source_info import no_source_info
-from pyjx.core.trace import eager_trace, trace_to_jaxpr
+from pyjx.core.trace import eager_trace, names_lines, trace_to_jaxpr
 from pyjx.engine import discharge
 from pyjx.engine.calls import call_params, jit_p
 from pyjx.engine.moves import reshard_p
@@ -90,7 +90,7 @@ def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_t
     `options` go to `compile_closed`; `label` is what errors call the program; that of
     a single operation need not stay loaded.
     """
-    if flag_checks.checks_results():
+    if names_lines():
         options.pop("donated", None)  # the program may have to run again
     placement, committed = placement_of(
         closed, tuple([committed_sharding(x) for x in leaves]), request)
@@ -132,9 +132,9 @@ def run(executable: Executable, closed: ClosedJaxpr, label: str, leaves: Sequenc
     if watches_keys:
         flag_checks.note_call(closed, leaves, outs)
     out = out_tree.unflatten(outs)
-    checked = watches_keys or flag_checks.checks_results()
+    checked = watches_keys or names_lines()
     if checked:
-        flag_checks.check_results(closed, label, leaves, outs, operation is not None)
+        flag_checks.check_results(closed, label, leaves, outs)
     mistaken = any([isinstance(x, Constant) for x in leaves])  # by C++, for NumPy's scalars
     fast = (laid_out is leaves and not checked and not mistaken and not limited
             and all([type(x) is ArrayImpl or isinstance(x, DataArray) for x in outs]))

@@ -13,7 +13,6 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core import dtypes
-from pyjx.core.frames import user_frame
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.source_info import VALUE_NOTE, current, summarize
 from pyjx.errors import KeyReuseError
@@ -79,13 +78,7 @@ def note_call(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> 
                 out._consumed |= ~np.asarray(fresh.get(j, False), bool)
 
 
-def checks_results() -> bool:
-    """Whether the results of each program are looked at; then none takes the C++ path."""
-    return bool(configuration.debug_nans.value or configuration.debug_infs.value)
-
-
-def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Sequence[Any],
-                  is_operation: bool) -> None:
+def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Sequence[Any]) -> None:
     """Raise FloatingPointError if a result is NaN (`debug_nans`) or infinite (`debug_infs`).
 
     The program is run again to find which operation made it, unless it came in with an argument.
@@ -98,13 +91,10 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
         raise FloatingPointError(
             f"invalid value ({kind}) encountered in {name}. As it was given donated arguments, it "
             "cannot be run again to find the operation: take donate_argnums away.")
-    found = pkgutil.resolve_name(FINDER)(closed, args, kind)
-    if is_operation:  # its program is that of the first line that had one
-        found = found._replace(line=user_frame(current().traceback))
+    found = pkgutil.resolve_name(FINDER)(closed, args, kind).within(current())
     if found.operation is not None:
-        where = found.operation if found.device is None else (
-            f"sharded computation, in {found.operation}")
-        error = FloatingPointError(f"invalid value ({kind}) encountered in {where}")
+        at = "" if found.device is None else "sharded computation, in "
+        error = FloatingPointError(f"invalid value ({kind}) encountered in {at}{found.operation}")
         if found.line is not None:
             error.add_note(f"{VALUE_NOTE} {found.line}")
         error.add_note(str(found))

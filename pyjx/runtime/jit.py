@@ -8,7 +8,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from types import FunctionType
 from typing import (
@@ -37,6 +37,7 @@ from pyjx.core.options import MEMORY_BUDGET, Inline
 from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.scalars import is_minus_zero
+from pyjx.core.source_info import nowhere
 from pyjx.core.trace import DynamicJaxprTrace, Tracer, eager_trace, state, trace_to_jaxpr
 from pyjx.engine.calls import jit_p
 from pyjx.engine.functions import FlatFun, leaf_paths, name_of, raise_bad_result, source_of
@@ -284,7 +285,9 @@ class JitSpec:
                                "'no_tracing' is set")
         flat = _JittedFun(self, in_tree, static)
         debug = _debug_info(options.traced_for, self.fun, in_tree, static)
-        with timed("/jax/core/compile/jaxpr_trace_duration", self.name) as time:
+        # An operation's program stands for those of all lines that ask for it.
+        with (nowhere() if self.is_operation else nullcontext(),
+              timed("/jax/core/compile/jaxpr_trace_duration", self.name) as time):
             closed = trace_to_jaxpr(flat, avals, debug)
         if self.is_operation:
             ledger.note_operation_traced(self.name, time.seconds)
