@@ -310,10 +310,10 @@ def _instructions(code: CodeType) -> list[Instruction]:
 
 
 def _as_later(every: list[Instruction]) -> list[Instruction]:
-    """Instructions with calls as one each, as from Python 3.12 on: in 3.11 the first one of two is
-    what calls, once code has run some times."""
+    """Instructions, with calls at one offset each, as from Python 3.12 on: in 3.11 the first one of
+    two is what calls, once code has run some times."""
     return [i if was is None or was.opname != "PRECALL" else i._replace(offset=was.offset)
-            for was, i in zip([None, *every], every, strict=False) if i.opname != "PRECALL"]
+            for was, i in zip([None, *every], every, strict=False)]
 
 
 def _parts(i: Instruction) -> list[Instruction]:
@@ -336,7 +336,7 @@ def failed_at(frame: FrameType, at: int) -> Instruction:
 def is_called_without(tb: TracebackType) -> bool:
     """Whether an attribute that was not found is called at once, without arguments."""
     after = [i for i in _instructions(tb.tb_frame.f_code)
-             if i.offset > tb.tb_lasti and i.opname != "PUSH_NULL"]
+             if i.offset > tb.tb_lasti and i.opname not in ("PRECALL", "PUSH_NULL")]
     return after[:1] != [] and after[0].opname == "CALL" and not after[0].arg
 
 
@@ -350,8 +350,9 @@ def arguments_at(frame: FrameType, at: int) -> tuple[list[Any], dict[str, Any]] 
         return None
     constants = frame.f_code.co_consts  # Python 3.11 does not look these up
     names: tuple[str, ...] = before.pop().argval if call.opname == "CALL_KW" else ()
-    if before[-1].opname == "KW_NAMES":
-        names = constants[before.pop().arg or 0]
+    while before[-1].opname in ("PRECALL", "KW_NAMES"):
+        passed = before.pop()
+        names = constants[passed.arg or 0] if passed.opname == "KW_NAMES" else names
     values = _on_stack(call.arg or 0, before, frame)
     if values is None:
         return None

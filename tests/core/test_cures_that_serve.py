@@ -561,3 +561,8 @@ def test_truncation_has_that_of_arrays() -> None:
     for x in (X, jnp.float32(-1.5)):
         check(lambda x=x: math.trunc(x), "Use jnp.trunc(x), or x.astype(int).")  # type: ignore[misc]
         check(lambda x=x: jax.jit(math.trunc)(x), "Use jnp.trunc(x)")  # type: ignore[misc]
+
+
+def test_calls_within_the_arguments_of_a_call_are_read() -> None:
+    check(lambda: lax.ppermute(V, "x", [(int(0.0), 1), (1, max(0, 0, 0))]), "unbound axis name: x")
+    check(lambda: jnp.stack([jnp.append(V, 1.0), V, abs(V)], max(0, 0)), "Cannot stack")
