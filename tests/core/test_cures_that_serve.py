@@ -564,5 +564,5 @@ def test_truncation_has_that_of_arrays() -> None:
 
 
 def test_calls_within_the_arguments_of_a_call_are_read() -> None:
-    check(lambda: lax.ppermute(V, "x", [(int(0.0), 1), (1, max(0, 0, 0))]), "unbound axis name: x")
-    check(lambda: jnp.stack([jnp.append(V, 1.0), V, abs(V)], max(0, 0)), "must have the same shape")
+    check(lambda: jnp.zeros([(0, jnp.ndim(V))], None, 1, 2, 3),  # type: ignore[call-overload,misc]
+          "takes from 1 to 2 positional arguments but 5")
