@@ -93,7 +93,8 @@ def compile_and_run(closed: ClosedJaxpr, name: str, leaves: Sequence[Any], out_t
     if names_lines():
         options.pop("donated", None)  # the program may have to run again
     placement, committed = placement_of(
-        closed, tuple([committed_sharding(x) for x in leaves]), request)
+        closed, tuple([committed_sharding(x) for x in leaves]), request,
+        leaves_out=not (is_operation or options.get("keep_unused")))
     program, executable = compile_closed(closed, name, placement=placement,
                                          is_operation=is_operation, **options)
     return run(executable, closed, label or name, leaves, out_tree, committed,

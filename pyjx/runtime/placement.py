@@ -21,6 +21,7 @@ from pyjx.core.places import are_elsewhere
 from pyjx.core.records import Field, Record, of_field
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.moves import reshard_p
+from pyjx.engine.subjaxprs import live_inputs
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import ABORTS_AT_OPEN_RESULTS, DeviceList, HloSharding, raw_platform
 from pyjx.runtime import backends
@@ -265,10 +266,12 @@ def committed_layout(x: Any) -> Any:
 
 
 def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request,
-                 lowered_for: str | None = None) -> tuple[Placement, bool]:
+                 lowered_for: str | None = None, leaves_out: bool = False
+                 ) -> tuple[Placement, bool]:
     """Where a program runs on arguments with the shardings `given`, None for those that are not
     committed; and whether its results are committed there. One that is only lowered, for the
-    platform `lowered_for`, may be over an abstract mesh.
+    platform `lowered_for`, may be over an abstract mesh. One that `leaves_out` what it does not use
+    runs where that is.
 
     Raises:
       ValueError: arguments are on other devices than each other or than the program, or lie
@@ -276,6 +279,9 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request,
       IndivisibleError: a dimension cannot be cut into so many parts.
     """
     placed, is_elsewhere = _placed(closed)
+    if leaves_out and not is_elsewhere and any(given) and (
+            not placed or any([devices_of(s) is not None for s in placed])):
+        given = _of_used(closed, given, request.in_shardings or (None,) * len(given))
     if (not placed and not is_elsewhere and request.is_trivial and not request.in_layouts
             and not request.out_layouts and configuration.mesh.value is None
             and request.mesh is None
@@ -297,6 +303,14 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request,
                 return on_device(backends.default_device()), False
             return on_device(device), True
     return _general(closed, given, request, placed, lowered_for), True
+
+
+def _of_used(closed: ClosedJaxpr, given: Shardings, asked: Shardings) -> Shardings:
+    """The shardings of the arguments that a program uses, of those that were `asked` to lie
+    somewhere, and of those along Explicit axes, which its types name."""
+    used = live_inputs(closed, (True,) * len(closed.out_avals))
+    return tuple([s if u or a or getattr(getattr(s, "mesh", None), "explicit_axes", ()) else None
+                  for s, u, a in zip(given, used, asked, strict=True)])
 
 
 def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any],

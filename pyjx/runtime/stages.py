@@ -184,7 +184,8 @@ class Traced(_Stage):
         t, options = self._traced, self._spec.options.compiler_options
         budget = parted(options)[0] if memory_budget is None else configuration.checked_budget(
             memory_budget, "memory")
-        placement, _ = placement_of(t.closed, self._given, t.request)
+        placement, _ = placement_of(t.closed, self._given, t.request,
+                                    leaves_out=not self._spec.options.keep_unused)
         device = placement.devices[0] if placement.devices else None
         return budgets.profile(  # type: ignore[no-any-return]
             t.closed, t.name, None if budget is None else budgets.bytes_on(budget, device),
@@ -231,7 +232,8 @@ class Lowered(_Stage):
         traced.check_is_whole("lower")
         if platform is None:
             _check_has_devices(given, traced)
-        self._placement, _ = placement_of(traced.closed, given, traced.request, platform)
+        self._placement, _ = placement_of(traced.closed, given, traced.request, platform,
+                                          not spec.options.keep_unused)
         self._closed, self._donated, self._call = traced.closed, traced.donated, None
         if is_replaced(traced.closed.effects):
             consts = traced.closed.consts
