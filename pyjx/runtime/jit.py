@@ -504,8 +504,7 @@ def jit(  # type: ignore[misc]
       static_argnums, static_argnames: arguments that are compile-time constants; hashable.
       donate_argnums, donate_argnames: arguments whose memory results may take over; they must
         not be used after the call.
-      keep_unused: pass arguments to XLA that the function does not use; where they lie decides
-        where it runs then, too.
+      keep_unused: pass arguments to XLA that the function does not use, and run where all are.
       in_shardings, out_shardings: how arguments and results lie on devices: pytree prefixes of
         them of shardings or, for the mesh that is set, PartitionSpecs. None leaves arguments
         where they are, and results to XLA.
