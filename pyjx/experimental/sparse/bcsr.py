@@ -17,14 +17,21 @@ from pyjx.core.array_type import Array, ArrayLike, DTypeLike
 from pyjx.core.avals import get_aval
 from pyjx.core.integers import as_ints, as_shape
 from pyjx.core.layouts import ShardingLike
-from pyjx.experimental.sparse import bcoo
 from pyjx.experimental.sparse.bcoo.array import BCOO, properties
-from pyjx.experimental.sparse.bcoo.buffers import check_layout, number_to_store
+from pyjx.experimental.sparse.bcoo.buffers import (
+    bcoo_eliminate_zeros,
+    bcoo_extract_p,
+    bcoo_fromdense,
+    bcoo_sum_duplicates,
+    check_layout,
+    number_to_store,
+)
 from pyjx.experimental.sparse.bcoo.products import (
     DimensionNumbers,
     bcoo_dot_general_p,
     canonical_numbers,
 )
+from pyjx.experimental.sparse.bcoo.shapes import bcoo_broadcast_in_dim, bcoo_concatenate
 from pyjx.experimental.sparse.formats import (
     Batched,
     JAXSparse,
@@ -228,7 +235,7 @@ def _from_bcoo(mat: BCOO) -> Any:
 
 def _fromdense(mat: ArrayLike, *, nse: int, n_batch: int, n_dense: int, index_dtype: DTypeLike
               ) -> list[Array]:
-    sparse = bcoo.bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense,
+    sparse = bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense,
                                  index_dtype=index_dtype)
     rows = _from_bcoo(sparse)
     return [rows.data, rows.indices, rows.indptr]
@@ -292,7 +299,7 @@ def _extract(indices: ArrayLike, indptr: ArrayLike, mat: Any) -> Array:
     n_batch = get_aval(indices).ndim - 1
     shape = get_aval(mat).shape
     pairs = _pairs(indices, indptr, *shape[n_batch:n_batch + 2])
-    return bcoo.bcoo_extract_p.bind(pairs, mat, assume_unique=True)  # type: ignore[no-any-return]
+    return bcoo_extract_p.bind(pairs, mat, assume_unique=True)  # type: ignore[no-any-return]
 
 
 bcsr_extract_p = defined_by("bcsr_extract", _extract)
@@ -332,13 +339,13 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
     >>> sparse.bcsr_sum_duplicates(sparse.eye(2, sparse_format="bcsr"), nse=3)
     BCSR(float32[2, 2], nse=3)
     """
-    return BCSR.from_bcoo(bcoo.bcoo_sum_duplicates(mat.to_bcoo(), nse=nse))
+    return BCSR.from_bcoo(bcoo_sum_duplicates(mat.to_bcoo(), nse=nse))
 
 
 @guard
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
     """As `bcsr_sum_duplicates`, without the elements that are stored as zero."""
-    return BCSR.from_bcoo(bcoo.bcoo_eliminate_zeros(mat.to_bcoo(), nse=nse))
+    return BCSR.from_bcoo(bcoo_eliminate_zeros(mat.to_bcoo(), nse=nse))
 
 
 def _dot_general(data: Array, indices: Array, indptr: Array, rhs: Any, *,
@@ -414,7 +421,7 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensio
     """
     new = as_shape("bcsr_broadcast_in_dim", "shape", shape)
     dims = as_ints("bcsr_broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
-    wide = bcoo.bcoo_broadcast_in_dim(mat.to_bcoo(), shape=new, broadcast_dimensions=dims,
+    wide = bcoo_broadcast_in_dim(mat.to_bcoo(), shape=new, broadcast_dimensions=dims,
                                       sharding=sharding)
     if wide.n_sparse != 2:
         raise NotImplementedError("BCSR: cannot add sparse dimensions.")
@@ -435,6 +442,6 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     if not all([isinstance(x, BCSR) for x in operands]):
         raise ValueError("bcsr_concatenate: expected operands to be a sequence of BCSR arrays. "
                          f"Got {operands}")
-    joined = bcoo.bcoo_concatenate([x.to_bcoo() for x in operands], dimension=dimension)
+    joined = bcoo_concatenate([x.to_bcoo() for x in operands], dimension=dimension)
     return BCSR.from_bcoo(joined)
 
