@@ -21,8 +21,8 @@ from pyjx.engine.moves import moved
 from pyjx.engine.types import Tangent, Tangents, Value, Values
 from pyjx.tree_util import register_pytree_node
 
-TO_BE_LINEAR = ("What is transposed must be linear: the function of jax.linear_transpose, and a "
-                "rule of jax.custom_jvp in the tangents.")
+TO_BE_LINEAR = ("What is transposed must be linear: the function of jax.linear_transpose, the "
+                "operator of a solver such as cg, and a rule of jax.custom_jvp in the tangents.")
 
 
 @final

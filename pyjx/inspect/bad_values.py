@@ -151,12 +151,13 @@ class BadValue(Record):
         return "\n".join([*lines, *notes])
 
 
+_OF_INFS = "`python -m pyjx why --inf`, or jax.inspect.find(..., what='inf'),"
 _CURES = {
     "log": "Keep its operand positive",
     "sqrt": "Keep its operand from being negative",
     "rsqrt": "Keep its operand positive",
     "div": "Keep its divisor from 0",
-    "mul": "0 times inf is nan: what='inf' finds what made the factor infinite",
+    "mul": "0 times inf is nan: {} finds what made the factor infinite",
     "pow": "Keep its base positive",
     "exp": "Take the largest element off its operand before, as jax.nn.softmax and logsumexp do",
     "reduce_sum": "The sum leaves the range of its type: add up in a wider one, by dtype=",
@@ -171,8 +172,8 @@ def _cure(found: BadValue) -> str:
     if found.what not in ("nan", "inf"):
         return ""
     if found.what == "nan" and found.operation != "mul" and any([x.infs for x in found.operands]):
-        return "Its operands are infinite: what='inf' finds what made them so."
-    cure = _CURES.get(found.operation or "", "")
+        return f"Its operands are infinite: {_OF_INFS} finds what made them so."
+    cure = _CURES.get(found.operation or "", "").format(_OF_INFS)
     if found.what == "inf" and found.operation == "mul":
         cure = "The product leaves the range of its type: scale its operands before"
     derivative = _UNDER_GRAD if "derivative" in found.transformation else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import compress
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,7 +18,7 @@ from pyjx.core.explicit import check_mesh
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from pyjx.core.layouts import Layout
 from pyjx.core.meshes import AbstractMesh, Mesh, device_array
-from pyjx.core.places import are_elsewhere
+from pyjx.core.places import HERE, are_elsewhere
 from pyjx.core.records import Field, Record, of_field
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.moves import reshard_p
@@ -279,9 +280,10 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request,
       IndivisibleError: a dimension cannot be cut into so many parts.
     """
     placed, is_elsewhere = _placed(closed)
-    if leaves_out and not is_elsewhere and any(given) and (
+    if leaves_out and not is_elsewhere and (any(given) or any(request.in_shardings)) and (
             not placed or any([devices_of(s) is not None for s in placed])):
-        given = _of_used(closed, given, request.in_shardings or (None,) * len(given))
+        given, asked = _of_used(closed, given), _of_used(closed, request.in_shardings)
+        request = request._replace(in_shardings=asked if any(asked) else ())
     if (not placed and not is_elsewhere and request.is_trivial and not request.in_layouts
             and not request.out_layouts and configuration.mesh.value is None
             and request.mesh is None
@@ -305,12 +307,14 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request,
     return _general(closed, given, request, placed, lowered_for), True
 
 
-def _of_used(closed: ClosedJaxpr, given: Shardings, asked: Shardings) -> Shardings:
-    """The shardings of the arguments that a program uses, of those that were `asked` to lie
-    somewhere, and of those along Explicit axes, which its types name."""
+def _of_used(closed: ClosedJaxpr, shardings: Shardings) -> Shardings:
+    """The shardings, if any, of the arguments that a program uses, and of all along Explicit axes
+    where types name some."""
     used = live_inputs(closed, (True,) * len(closed.out_avals))
-    return tuple([s if u or a or getattr(getattr(s, "mesh", None), "explicit_axes", ()) else None
-                  for s, u, a in zip(given, used, asked, strict=True)])
+    typed = any([a.place is not HERE for a in (*compress(closed.in_avals, used),
+                                               *closed.out_avals)])
+    return tuple([s if u or (typed and getattr(getattr(s, "mesh", None), "explicit_axes", ()))
+                  else None for s, u in zip(shardings, used, strict=False)])
 
 
 def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any],

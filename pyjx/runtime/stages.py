@@ -534,11 +534,11 @@ class Compiled(_Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """The shardings of the arguments."""
+        """The shardings of the arguments; None of those that the program leaves out."""
         executable = self._executable
         used = iter(executable.in_shardings)
         return tree_unflatten(self.in_tree, [
-            next(used) if kept else executable.sharding for kept in executable.kept])
+            next(used) if kept else None for kept in executable.kept])
 
     @property
     def output_shardings(self) -> Any:
@@ -551,7 +551,7 @@ class Compiled(_Stage):
         executable = self._executable
         used = iter(zip(executable.in_layouts, executable.in_shardings, strict=True))
         return tree_unflatten(self.in_tree, [
-            _format(*next(used)) if kept else Format(None, executable.sharding)
+            _format(*next(used)) if kept else Format()
             for kept in executable.kept])
 
     @property

@@ -6,7 +6,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
-from pyjx.sharding import AxisType, NamedSharding
+from pyjx.sharding import AxisType, NamedSharding, SingleDeviceSharding
 from pyjx.sharding import PartitionSpec as P
 
 
@@ -47,3 +47,18 @@ def test_results_of_no_argument_are_not_committed():
                 assert jax.jit(lambda x: x + 1, in_shardings=cut)(out).sharding == cut
         kept = jax.jit(jnp.zeros_like, keep_unused=True)(given)
         assert kept.devices() == given.devices() and kept.committed
+
+
+def test_what_was_asked_of_them_decides_nothing_either():
+    devices = jax.devices()
+    cut = NamedSharding(jax.make_mesh((8,), ("x",)), P("x"))
+    made = jax.jit(lambda x: jnp.zeros(x.shape), in_shardings=cut)(jnp.arange(8.0))
+    assert made.devices() == {devices[0]} and not made.committed
+    x, u = jax.device_put(jnp.ones(2), devices[3]), jax.device_put(jnp.arange(8.0), cut)
+    assert jax.jit(lambda x, u: x + 1, in_shardings=(None, cut))(x, u).devices() == {devices[3]}
+    there = jax.jit(lambda x, u: x + 1, in_shardings=(SingleDeviceSharding(devices[2]), cut))
+    assert there(jnp.ones(2), u).devices() == {devices[2]}
+    compiled = jax.jit(lambda x, u: x + 1).lower(u, u).compile()
+    assert compiled.input_shardings[0] == (cut, None)
+    assert compiled.input_formats[0][1].sharding is None
+    assert compiled(u, u).sharding == cut
