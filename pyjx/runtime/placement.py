@@ -313,8 +313,11 @@ def _of_used(closed: ClosedJaxpr, shardings: Shardings) -> Shardings:
     used = live_inputs(closed, (True,) * len(closed.out_avals))
     typed = any([a.place is not HERE for a in (*compress(closed.in_avals, used),
                                                *closed.out_avals)])
-    return tuple([s if u or (typed and getattr(getattr(s, "mesh", None), "explicit_axes", ()))
-                  else None for s, u in zip(shardings, used, strict=False)])
+
+    def decides(sharding: Any) -> bool:
+        return typed and bool(getattr(getattr(sharding, "mesh", None), "explicit_axes", ()))
+
+    return tuple([s if u or decides(s) else None for s, u in zip(shardings, used, strict=False)])
 
 
 def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any],
