@@ -20,7 +20,7 @@ from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray
 from pyjx.core.layouts import ShardingLike
 from pyjx.core.meshes import Mesh
-from pyjx.core.prefixes import broadcast_argument
+from pyjx.core.prefixes import of_each_with
 from pyjx.core.primitive import Primitive, register
 from pyjx.core.specs import PartitionSpec, axes_of
 from pyjx.engine.batching import BatchTrace
@@ -203,15 +203,6 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 # ---- arrays of one process and of all -----------------------------------------------------
 
 
-def _of_each(primitive: Primitive, values: PyTree, global_mesh: Mesh, pspecs: PyTree, name: str
-             ) -> Any:
-    leaves, tree = tree_util.tree_flatten(values)
-    specs = broadcast_argument(name, pspecs, values)
-    return tree_util.tree_unflatten(tree, [
-        primitive.bind(x, global_mesh=global_mesh, pspec=s)
-        for x, s in zip(leaves, specs, strict=True)])
-
-
 def host_local_array_to_global_array(local_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
                                     ) -> Any:
     """Arrays over the devices of all processes, of the part that each process has.
@@ -232,8 +223,9 @@ def host_local_array_to_global_array(local_inputs: PyTree, global_mesh: Mesh, ps
     >>> host_local_array_to_global_array(np.arange(4), mesh, P("x")).shape
     (4,)
     """
-    return _of_each(host_local_array_to_global_array_p, local_inputs, global_mesh, pspecs,
-                    "input pspecs")
+    return of_each_with(
+        lambda x, s: host_local_array_to_global_array_p.bind(x, global_mesh=global_mesh, pspec=s),
+        "local_inputs", local_inputs, "input pspecs", pspecs)
 
 
 def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
@@ -252,8 +244,9 @@ def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, p
     >>> global_array_to_host_local_array(jax.numpy.arange(4), mesh, P("x")).shape
     (4,)
     """
-    return _of_each(global_array_to_host_local_array_p, global_inputs, global_mesh, pspecs,
-                    "output pspecs")
+    return of_each_with(
+        lambda x, s: global_array_to_host_local_array_p.bind(x, global_mesh=global_mesh, pspec=s),
+        "global_inputs", global_inputs, "output pspecs", pspecs)
 
 
 def _scale(mesh: Mesh, entry: Any) -> int:

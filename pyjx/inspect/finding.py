@@ -308,8 +308,7 @@ class _Finder:
 
     def looks_at(self, aval: Any) -> bool:
         """Whether values of a type may be bad."""
-        dtype = getattr(aval, "dtype", None)
-        return dtype is not None and dtypes.issubdtype(dtype, np.inexact)
+        return dtypes.has_dtype(aval, np.inexact)
 
     def bad(self, x: Any) -> Any:
         """Where a concrete value is bad."""

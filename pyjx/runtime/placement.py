@@ -282,7 +282,7 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request,
     placed, is_elsewhere = _placed(closed)
     if leaves_out and not is_elsewhere and (any(given) or any(request.in_shardings)) and (
             not placed or any([devices_of(s) is not None for s in placed])):
-        given, asked = _of_used(closed, given), _of_used(closed, request.in_shardings)
+        given, asked = _of_used(closed, given, request.in_shardings)
         request = request._replace(in_shardings=asked if any(asked) else ())
     if (not placed and not is_elsewhere and request.is_trivial and not request.in_layouts
             and not request.out_layouts and configuration.mesh.value is None
@@ -307,9 +307,9 @@ def placement_of(closed: ClosedJaxpr, given: Shardings, request: Request,
     return _general(closed, given, request, placed, lowered_for), True
 
 
-def _of_used(closed: ClosedJaxpr, shardings: Shardings) -> Shardings:
-    """The shardings, if any, of the arguments that a program uses, and of all along Explicit axes
-    where types name some."""
+def _of_used(closed: ClosedJaxpr, *of_arguments: Shardings) -> list[Shardings]:
+    """Shardings of arguments, or none of any, without those of arguments that a program does not
+    use, but along Explicit axes where types name some."""
     used = live_inputs(closed, (True,) * len(closed.out_avals))
     typed = any([a.place is not HERE for a in (*compress(closed.in_avals, used),
                                                *closed.out_avals)])
@@ -317,7 +317,9 @@ def _of_used(closed: ClosedJaxpr, shardings: Shardings) -> Shardings:
     def decides(sharding: Any) -> bool:
         return typed and bool(getattr(getattr(sharding, "mesh", None), "explicit_axes", ()))
 
-    return tuple([s if u or decides(s) else None for s, u in zip(shardings, used, strict=False)])
+    return [shardings and tuple([s if u or decides(s) else None
+                                 for s, u in zip(shardings, used, strict=True)])
+            for shardings in of_arguments]
 
 
 def _general(closed: ClosedJaxpr, given: Shardings, request: Request, placed: Sequence[Any],

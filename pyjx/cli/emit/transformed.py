@@ -483,11 +483,11 @@ def _shardings(option: str, text: str, mesh: Mesh | None) -> list[Any]:
 
 def cure_here(error: BaseException, call: Call, transforms: Sequence[tuple[str, str]]) -> str:
     """How the command line writes the cure that an error names as Python does."""
-    derivatives = [f"--{name}={f'{value},' * bool(value)}aux" for name, value in transforms
-                   if name in WITH_VALUE and name != "vmap"]
+    derivatives = [t for t in transforms if t[0] in WITH_VALUE and t[0] != "vmap"]
     if "use has_aux=True" in str(error) and len(derivatives) == 1 and (
-            "aux,aux" not in derivatives[0]):
-        return f"\n  Here has_aux=True is written {derivatives[0]}."
+            not derivatives[0][1].endswith("aux")):
+        words = filter(None, [derivatives[0][1], "aux"])
+        return f"\n  Here has_aux=True is written --{derivatives[0][0]}={','.join(words)}."
     found = re.search(r"depends on the value of the argument (\w+)\.", str(error))
     given = dict(zip([p.name for p in _parameters(call.function)], call.args, strict=False))
     value = {**given, **call.kwargs}.get(found[1]) if found else None

@@ -236,7 +236,7 @@ def _from_bcoo(mat: BCOO) -> Any:
 def _fromdense(mat: ArrayLike, *, nse: int, n_batch: int, n_dense: int, index_dtype: DTypeLike
               ) -> list[Array]:
     sparse = bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense,
-                                 index_dtype=index_dtype)
+                            index_dtype=index_dtype)
     rows = _from_bcoo(sparse)
     return [rows.data, rows.indices, rows.indptr]
 
@@ -422,7 +422,7 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Sequence[int], broadcast_dimensio
     new = as_shape("bcsr_broadcast_in_dim", "shape", shape)
     dims = as_ints("bcsr_broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
     wide = bcoo_broadcast_in_dim(mat.to_bcoo(), shape=new, broadcast_dimensions=dims,
-                                      sharding=sharding)
+                                 sharding=sharding)
     if wide.n_sparse != 2:
         raise NotImplementedError("BCSR: cannot add sparse dimensions.")
     return _from_bcoo(wide)  # type: ignore[no-any-return]
