@@ -361,15 +361,22 @@ def test_a_value_of_a_flag_goes_when_nobody_is_keyed_by_it() -> None:
     assert kept.by_flag
 
 
-def test_contexts_may_be_entered_while_values_are_compared() -> None:
-    # as by a finalizer, which the collector may run there
+@pytest.mark.parametrize("nth", [1, 2, 3])  # before the lock is held, and while it is
+def test_contexts_may_be_entered_while_values_are_compared(nth: int) -> None:
+    # as by a finalizer, which the collector may run there, once: a dictionary that changed while
+    # it was searched is searched anew, so one that changes each time may be searched for ever
+    compared = []
+
     class Entering:
         def __hash__(self) -> int:
             return 0
 
         def __eq__(self, other: object) -> bool:
-            with cfg.debug_infs(True), cfg.check_static_indices(True):
-                return False
+            compared.append(other)
+            if len(compared) == nth:
+                with cfg.debug_infs(True), cfg.check_static_indices(True):
+                    pass
+            return False
 
     kept = []
 
@@ -380,6 +387,7 @@ def test_contexts_may_be_entered_while_values_are_compared() -> None:
     thread.start()
     thread.join(20)
     assert len(kept) == 2
+    assert len(compared) >= nth
 
 
 def test_logging_does_not_change_the_trace_context() -> None:
