@@ -19,9 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     "program that has a NaN, and say which operation made it, and where.")
     parser.add_argument("--inf", action="store_true", help="look for infinities, not for NaNs")
     options, program = programs.parted(parser, arguments)
-    what, flag = (("inf", configuration.debug_infs) if options.inf
-                  else ("nan", configuration.debug_nans))
+    flag = configuration.debug_infs if options.inf else configuration.debug_nans
     flag.update(True)
+    flag_checks.behind_nans = options.inf
     first: list[str] = []  # what is said of the first error
 
     def hear(error: FloatingPointError) -> None:
@@ -37,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if first:
         _tell("the program went on after this error:", *first)
     else:
-        _tell(f"no result of a compiled program had {'an' if options.inf else 'a'} {what}.")
+        kinds = "an inf, or a nan that comes of one" if options.inf else "a nan"
+        _tell(f"no result of a compiled program had {kinds}.")
     return status
 
 

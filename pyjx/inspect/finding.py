@@ -116,7 +116,7 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
         finder = _Finder(what, [*notes, *more])
         found = finder.chase(closed, values, WHOLE, None, None, _Path((), ()))
         if found is None and what == "inf":  # a nan may come of one
-            finder.predicate = _is_not_finite
+            finder = _Finder(what, [*notes, *more], _is_not_finite)
             found = finder.chase(closed, values, WHOLE, None, None, _Path((), ()))
             infinite = isinstance(found, BadValue) and any([x.infs for x in found.results])
             found = found if infinite or (isinstance(found, int) and np.isinf(
@@ -292,9 +292,10 @@ def _noting(env: dict[Any, Any]) -> Callable[..., Sequence[Any]]:
 class _Finder:
     """A search for one kind of values."""
 
-    def __init__(self, what: str | Callable[[Any], Any], notes: list[str]) -> None:
+    def __init__(self, what: str | Callable[[Any], Any], notes: list[str],
+                 predicate: Callable[[Any], Any] | None = None) -> None:
         self.what = what if isinstance(what, str) else getattr(what, "__name__", "bad value")
-        self.predicate = KINDS[what] if isinstance(what, str) else what
+        self.predicate = predicate or (KINDS[what] if isinstance(what, str) else what)
         self.notes = notes
         self.programs: dict[Any, _Straight] = {}
         self.loops: dict[Any, Any] = {}

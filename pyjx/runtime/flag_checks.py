@@ -24,6 +24,7 @@ pkgutil = deferred("pkgutil")  # for what goes wrong alone
 # Who says which operation made a value: of a room above, which is loaded where one is bad.
 FINDER = "pyjx.inspect.finding:find_again"
 listeners: list[Callable[[FloatingPointError], object]] = []  # to errors that programs may catch
+behind_nans = False  # whether an infinity that a NaN comes of is looked for where results are NaN
 
 
 def consumed(keys: Any) -> Any:
@@ -85,13 +86,17 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
     The error has what was found, as its attribute `found` and as a note.
     """
     kind = next(filter(None, map(not_a_number, outs)), None)
-    if kind is None:
+    suspected = kind is None and behind_nans and any([_any(np.isnan, x) for x in outs])
+    if kind is None and not suspected:
         return
     if any(getattr(x, "is_deleted", bool)() for x in args):
         raise FloatingPointError(
-            f"invalid value ({kind}) encountered in {name}. As it was given donated arguments, it "
-            "cannot be run again to find the operation: take donate_argnums away.")
+            f"invalid value ({kind or 'nan'}) encountered in {name}. As it was given donated "
+            "arguments, it cannot be run again to find the operation: take donate_argnums away.")
+    kind = kind or "inf"  # which the NaN may come of
     found = pkgutil.resolve_name(FINDER)(closed, args, kind).within(current())
+    if suspected and not found:
+        return
     if found.operation is not None:
         at = "" if found.device is None else "sharded computation, in "
         error = FloatingPointError(f"invalid value ({kind}) encountered in {at}{found.operation}")
@@ -114,15 +119,16 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
     raise error
 
 
+def _any(is_bad: Callable[[Any], Any], x: Any) -> bool:
+    """Whether elements of an array of floating-point numbers are bad."""
+    if not isinstance(x, (ArrayImpl, np.ndarray, np.generic, float, complex)):
+        return False
+    values = np.asarray(x)
+    return dtypes.issubdtype(values.dtype, np.inexact) and bool(is_bad(values).any())
+
+
 def not_a_number(x: Any) -> str | None:
     """"nan" or "inf" if a flag forbids elements of an array that are."""
-    if not isinstance(x, (ArrayImpl, np.ndarray, np.generic, float, complex)):
-        return None
-    values = np.asarray(x)
-    if not dtypes.issubdtype(values.dtype, np.inexact):
-        return None
-    if configuration.debug_nans.value and np.isnan(values).any():
+    if configuration.debug_nans.value and _any(np.isnan, x):
         return "nan"
-    if configuration.debug_infs.value and np.isinf(values).any():
-        return "inf"
-    return None
+    return "inf" if configuration.debug_infs.value and _any(np.isinf, x) else None

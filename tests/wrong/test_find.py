@@ -74,6 +74,24 @@ def test_an_infinite_value_that_a_nan_comes_of(fun, operation):
     assert "0 times inf" not in str(found)
 
 
+def _less_itself(c):
+    return jnp.exp(c) - jnp.exp(c)
+
+
+@pytest.mark.parametrize("fun", [
+    lambda x: lax.scan(lambda c, _: (c * 3, _less_itself(c)), x, None, length=6),
+    lambda x: lax.scan(lambda c, _: (c * 3, _less_itself(c)), x, None, length=6)[1].sum(),
+    lambda x: lax.fori_loop(0, 6, lambda i, c: (c[0] * 3, c[1] + _less_itself(c[0])), (x, 0.0)),
+    lambda x: lax.while_loop(
+        lambda c: c[0] < 400, lambda c: (c[0] * 3, c[1] + _less_itself(c[0])), (x, 0.0)),
+    lambda x: jax.vmap(lambda x: lax.scan(lambda c, _: (c * 3, _less_itself(c)), x, None, length=6)
+                       )(x[None])])
+def test_an_infinite_value_that_a_nan_of_a_loop_comes_of(fun):
+    found = inspect.find(fun, jnp.float32(2), what="inf")
+    assert (found.operation, found.steps[0].text[:11]) == ("exp", "iteration 4"), found
+    assert not found.notes
+
+
 def test_where_there_is_nothing():
     found = inspect.find(lambda x: x + 1, 1.0)
     assert not found and str(found) == "No nan was found."
@@ -201,12 +219,21 @@ def test_the_commands(tmp_path):
     status, said = run("why", "step.py", "1")
     assert status == 0 and "no result of a compiled program had a nan" in said
     status, said = run("why", "--inf", "step.py", "1")
-    assert status == 0 and "no result of a compiled program had an inf" in said
+    assert status == 0 and "had an inf, or a nan that comes of one" in said
+    status, said = run("why", "--inf", "step.py", "-1")  # its nan comes of none
+    assert status == 0 and "had an inf, or a nan that comes of one" in said
     program.write_text(program.read_text().replace("    print", "    try:\n        print") +
                        "    except FloatingPointError:\n        sys.exit(4)\n")
     status, said = run("why", "step.py", "-1")
     assert status == 4 and "went on after this error" in said
     assert "log makes the first nan, at step.py:7 (f)" in said
+    (tmp_path / "jitted.py").write_text(
+        "import jax\nimport jax.numpy as jnp\n\n\n@jax.jit\ndef f(x):\n    w = jnp.exp(x)\n"
+        "    return w / w.sum()\n\n\nprint(f(jnp.array([1.0, 100.0])))\n")
+    status, said = run("why", "jitted.py")
+    assert status == 1 and "`python -m pyjx why --inf`" in said
+    status, said = run("why", "--inf", "jitted.py")
+    assert status == 1 and "exp makes the first inf, at jitted.py:7 (f)" in said
     status, said = run("why", "none.py")
     assert status == 2 and "there is no file none.py" in said
     status, said = run("emit-hlo", "step.py:f", "f32[4]", "-o", "f.mlir", "--find", "nan")
