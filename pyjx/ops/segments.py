@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core import dtypes
-from pyjx.core.array_type import Array, ArrayLike, DTypeLike
+from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int
@@ -82,18 +82,6 @@ def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any, out_shar
              ) -> dict[str, Any]:
     return {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices,
             "mode": mode, "out_sharding": out_sharding}
-
-
-def _lowest(dtype: DTypeLike) -> Any:
-    if dtypes.issubdtype(dtype, np.inexact):
-        return -np.inf
-    return False if dtype == np.bool_ else dtypes.iinfo(dtype).min
-
-
-def _highest(dtype: DTypeLike) -> Any:
-    if dtypes.issubdtype(dtype, np.inexact):
-        return np.inf
-    return True if dtype == np.bool_ else dtypes.iinfo(dtype).max
 
 
 def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
@@ -197,7 +185,7 @@ def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     [2, 4]
     """
     return _reduced(  # type: ignore[no-any-return]
-        "segment_max", "max", _lowest, reductions.max, data, segment_ids, num_segments,
+        "segment_max", "max", reductions.lowest, reductions.max, data, segment_ids, num_segments,
         bucket_size, _options(indices_are_sorted, unique_indices, mode, out_sharding))
 
 
@@ -232,5 +220,5 @@ def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     [1, 3]
     """
     return _reduced(  # type: ignore[no-any-return]
-        "segment_min", "min", _highest, reductions.min, data, segment_ids, num_segments,
+        "segment_min", "min", reductions.highest, reductions.min, data, segment_ids, num_segments,
         bucket_size, _options(indices_are_sorted, unique_indices, mode, out_sharding))

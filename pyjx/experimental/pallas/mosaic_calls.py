@@ -25,6 +25,7 @@ from pyjx.core.effects import Effect, Effects, axis_names, no_effects
 from pyjx.core.jaxpr import ClosedJaxpr, JaxprEqn
 from pyjx.core.meshes import AbstractMesh
 from pyjx.core.primitive import Primitive, register
+from pyjx.core.scalars import greatest, least
 from pyjx.engine.decompose import decomposition_of, program_of
 from pyjx.engine.types import Params
 from pyjx.experimental.pallas.kernel_grids import BlockMapping, Element, GridMapping
@@ -247,25 +248,15 @@ def _across_lanes(join: Callable[[Array, Array], Array], first: Callable[[Any], 
     return program
 
 
-def _limit(greatest: bool) -> Callable[[Any], float]:
-    def limit(dtype: Any) -> float:
-        if dtypes.issubdtype(dtype, np.floating):
-            return np.inf if greatest else -np.inf
-        info = dtypes.iinfo(dtype)
-        return info.max if greatest else info.min
-
-    return limit
-
-
 def _top_k(x: Array, *, k: int, axis: int, **_: Any) -> tuple[Array, Array]:
     """The greatest, k times, each of which is taken away."""
     shape = (*x.shape[:axis], k, *x.shape[axis + 1:])
     places, turns = [lax.broadcasted_iota(np.int32, s, axis) for s in (x.shape, shape)]
     values, found = jnp.zeros(shape, x.dtype), jnp.zeros(shape, np.int32)
     left = jnp.full(x.shape, 1, np.int32)
-    least = _limit(False)(x.dtype)
+    lowest = least(x.dtype)
     for turn in range(k):
-        seen = jnp.where(left == 1, x, least)
+        seen = jnp.where(left == 1, x, lowest)
         top = jnp.max(seen, axis, keepdims=True)
         hit = (left == 1) & ((seen == top) | (seen != seen))
         place = _first(hit, axis, keepdims=True).astype(np.int32)
@@ -305,9 +296,9 @@ FORMULAS: dict[Primitive, Any] = {
     lax.acos_p: _in_float32(_acos), lax.asin_p: _in_float32(_asin),
     lax.atan_p: _in_float32(lambda x: lax.sign(x) * _atan(abs(x))),
     lax.atan2_p: _in_float32(_atan2), lax.cbrt_p: _in_float32(_cbrt), lax.clz_p: _clz,
-    lax.cumlogsumexp_p: _in_float32(_cumulative(jnp.logaddexp, _limit(False))),
-    lax.cummax_p: _cumulative(lax.max, _limit(False)),
-    lax.cummin_p: _cumulative(lax.min, _limit(True)),
+    lax.cumlogsumexp_p: _in_float32(_cumulative(jnp.logaddexp, least)),
+    lax.cummax_p: _cumulative(lax.max, least),
+    lax.cummin_p: _cumulative(lax.min, greatest),
     lax.cumprod_p: _cumulative(lax.mul, lambda dtype: 1),
     lax.cumsum_p: _cumulative(lax.add, lambda dtype: 0),
     lax.argmax_p: _first_place(False), lax.argmin_p: _first_place(True),
@@ -317,8 +308,8 @@ FORMULAS: dict[Primitive, Any] = {
     lax.erf_inv_p: _in_float32(_erf_inv),
     lax.expm1_p: _in_float32(_expm1), lax.pad_p: _pad, lax.population_count_p: _population_count,
     lax.reduce_and_p: _tested(True), lax.reduce_or_p: _tested(False),
-    lax.reduce_max_p: _across_lanes(lax.max, _limit(False), lax.reduce_max),
-    lax.reduce_min_p: _across_lanes(lax.min, _limit(True), lax.reduce_min),
+    lax.reduce_max_p: _across_lanes(lax.max, least, lax.reduce_max),
+    lax.reduce_min_p: _across_lanes(lax.min, greatest, lax.reduce_min),
     lax.reduce_prod_p: _across_lanes(lax.mul, lambda dtype: 1),
     lax.reduce_sum_p: _across_lanes(lax.add, lambda dtype: 0, lax.reduce_sum),
     lax.rev_p: _rev, lax.sinh_p: _in_float32(_sinh), lax.split_p: _split,
