@@ -302,9 +302,13 @@ _OF_LOOPS = ("It is another one in each iteration: compute with it by jax.numpy,
 _OF_BRANCHES = ("Branches are traced, whichever of them runs: compute with it by jax.numpy, show "
                 "it by jax.debug.print, or choose by Python's `if`.")
 NUMBERS = "Python's number or a tuple of such"
+_OF_ARRAY = "a tuple of Python's numbers, of which np.asarray(x) in the function makes an array,"
 AS_STATIC = ("If the value is the same in every call, or takes few different ones, mark the "
              "argument it comes from as static (static_argnums or static_argnames of jit), and "
              "pass {} there: arrays cannot be static.")
+OF_CHECKPOINTS = (
+    "Consider using the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`: Python "
+    "sees the arguments that it names as they are, and not as traced arrays.")
 _CURES = {
     "jit": AS_STATIC,
     "mapped by vmap": "It stands for the values of all examples: compute with it by jax.numpy, or "
@@ -313,7 +317,7 @@ _CURES = {
                       "value outside, return it beside the result (has_aux=True).",
     "scan": _OF_LOOPS, "while_loop": _OF_LOOPS, "fori_loop": _OF_LOOPS,
     "cond": _OF_BRANCHES, "switch": _OF_BRANCHES,
-    "checkpoint / remat": "",  # which says it itself
+    "checkpoint / remat": OF_CHECKPOINTS,
     "eval_shape": "Bind an argument that must be known: jax.eval_shape(lambda x: f(x, 2), x).",
     "make_jaxpr": "Let an argument that must be known be static: "
                   "jax.make_jaxpr(f, static_argnums=1)(x, 2).",
@@ -393,6 +397,11 @@ def cure_for(tracer: Any, passed: str = NUMBERS, of_argument: str | None = None)
         other = "Compute it of numbers that Python has."
     said = _CURES.get(makers[-1] if makers else "", other)
     return as_static(tracer, passed, said) if said is AS_STATIC else said.format(passed)
+
+
+def cure_for_argument(tracer: Any, is_array: bool) -> str:
+    """`cure_for`, of an argument of a function of the library that must be known."""
+    return cure_for(tracer, of_argument=AS_STATIC.format(_OF_ARRAY if is_array else NUMBERS))
 
 
 class Said(NamedTuple):

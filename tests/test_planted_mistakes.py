@@ -320,7 +320,8 @@ def bucketed(policy: Any) -> Any:
     (lambda: jnp.fft.irfft(V, n=-1), "Shape should be positive, got [-1]."),
     (lambda: jax.config.jax_enable_x46, "Did you mean 'jax_enable_x64'?"),
     (lambda: lax.conv(jnp.ones((1, 3, 4, 4)), jnp.ones((4, 2, 3, 3)), (1, 1), "SAME"),
-     "axis 1 of the kernel, of shape (4, 2, 3, 3); dimension_numbers names them."),
+     "axis 1 of the kernel, of shape (4, 2, 3, 3); the dimension_numbers of conv_general_dilated "
+     "name them."),
     (lambda: jnp.cat([V, V]), "Use jax.numpy.concatenate."),
     (lambda: jax.jit(lambda x: x.detach())(V), "Use jax.lax.stop_gradient(x)."),
     (lambda: jax.named_call(3), "named_call: fun must be a function, got 3"),

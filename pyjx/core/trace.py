@@ -621,7 +621,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
         value = val.to_concrete_value()
         if value is None:
             if context and cure is None:
-                cure = errors.cure_for(val, of_argument=errors.AS_STATIC.format(errors.NUMBERS))
+                cure = errors.cure_for_argument(val, is_array=force is np.asarray)
             raise errors.ConcretizationTypeError(val, context, cure)
         val = value
     return val if force is None else force(val)

@@ -84,7 +84,8 @@ def _check_groups(lhs: ShapedArray, rhs: ShapedArray, dn: ConvDimensionNumbers,
             f"{_NAME} lhs feature dimension size divided by feature_group_count must equal the "
             f"rhs input feature dimension size, but {features} // {feature_groups} != {ins}: axis "
             f"{dn.lhs_spec[1]} of the input, of shape {lhs.shape}, has its features, and axis "
-            f"{dn.rhs_spec[1]} of the kernel, of shape {rhs.shape}; dimension_numbers names them.")
+            f"{dn.rhs_spec[1]} of the kernel, of shape {rhs.shape}; the dimension_numbers "
+            "of conv_general_dilated name them.")
     for name, count, _ in groups:
         if outs % count:
             raise ValueError(f"{_NAME} rhs output feature dimension size must be a multiple of "

@@ -79,7 +79,8 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
         raise ValueError(f"np.delete(arr, obj): got obj.dtype={dtype}; must be integer or bool.")
     if assume_unique_indices and dtype != np.bool_ and isinstance(obj, Tracer):
         return _without_traced(arr, jnp.ravel(obj), axis)
-    known = concrete_or_error(np.asarray, obj, "'obj' array argument of jnp.delete()")
+    known = concrete_or_error(np.asarray, obj, "'obj' array argument of jnp.delete(). Integers "
+                              "that all differ may be traced with assume_unique_indices=True.")
     if dtype == np.bool_:
         if known.shape != (size,):
             raise ValueError("np.delete(arr, obj): for boolean indices, obj must be "
@@ -482,7 +483,7 @@ def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array | np.ndarray, out:
     if mode == "raise":
         known = concrete_or_error(
             np.asarray, a, "The error occurred because jnp.choose was jit-compiled with "
-            "mode='raise'. Use mode='wrap' or mode='clip' instead.")
+            "mode='raise'. Use mode='wrap' or mode='clip' instead.", "")
         if known.size and not (known.min() >= 0 and known.max() < len(arrays)):
             raise ValueError("invalid entry in choice array")
     return _chosen(a, arrays, mode == "wrap")

@@ -58,7 +58,7 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
         for x, n in zip(indices, dims, strict=True):
             known = concrete_or_error(
                 np.asarray, x, "The error occurred because ravel_multi_index was jit-compiled "
-                "with mode='raise'. Use mode='wrap' or mode='clip' instead.")
+                "with mode='raise'. Use mode='wrap' or mode='clip' instead.", "")
             if known.size and not (known.min() >= 0 and known.max() < n):
                 raise ValueError("invalid entry in coordinates array")
     kind = jnp.result_type(*indices, int) if dtype is None else np.dtype(dtype)

@@ -100,7 +100,7 @@ def _without_leading_zeros(name: str, p: Array, kept: int) -> Any:
     """The coefficients from the first that is not zero on; at least `kept` of them."""
     known = concrete_or_error(
         np.asarray, p, f"The error occurred in jnp.{name}() with trim_leading_zeros=True, which "
-        "needs values that are known: leave it out under jit.")
+        "needs values that are known: leave it out under jit.", "")
     places = np.flatnonzero(known)
     first = places[0] if len(places) else len(known)
     return p[min(first, max(len(known) - kept, 0)):]
@@ -508,7 +508,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     known = concrete_or_error(
         np.asarray, p, "The error occurred in the jnp.roots() function. To use this within a "
         "JIT-compiled context, pass strip_zeros=False, but be aware that leading zeros will result "
-        "in some returned roots being set to NaN.")
+        "in some returned roots being set to NaN.", "")
     places = np.flatnonzero(known)
     if not len(places) or places[0] == len(known) - 1:
         return jnp.zeros(0, dtypes.to_complex_dtype(dtype_of(p)))

@@ -178,11 +178,6 @@ checkpoint_policies = SimpleNamespace(
 )
 
 
-_HINT = (
-    "\nConsider using the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`: Python "
-    "sees the arguments that it names as they are, and not as traced arrays.")
-
-
 def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[Any] = True,
                policy: Policy | None = None, static_argnums: int | tuple[int, ...] = (),
                static_argnames: str | Iterable[str] = (),
@@ -271,7 +266,7 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Any,
             traced, leaves = spec.trace(args, kwargs)
         except errors.ConcretizationTypeError as error:
             if "`jax.checkpoint`" not in str(error):
-                error.args = (f"{error}{_HINT}",)
+                error.args = (f"{error}\n{errors.OF_CHECKPOINTS}",)
             raise
         closed, flags = traced.closed, prevent_cse
         if not isinstance(flags, bool):

@@ -339,7 +339,8 @@ FIELD = "dataclasses.field(metadata=dict(static=True))"
     (lambda: jax.tree.map(lambda x, y: x, [1, 2], (1, 2)), "they are of this structure "
      "by jax.tree.unflatten(jax.tree.structure(tree), jax.tree.leaves(other))."),
     (lambda: bool(PAIR), "or a.all(); to choose for each element use jnp.where(condition, x, y)"),
-    (lambda: {PAIR: 1}, "give x.item() of a number, or tuple(x.tolist())."),
+    (lambda: {PAIR: 1}, "give x.item() of a number, tuple(x.tolist()) of a vector, or (x.shape, "
+     "x.tobytes())."),
     (lambda: jax.jit(raises_on)(PAIR), "`raise`: checkify.check(~x, 'message'), and call err"),
 ])
 def test_the_cure_is_by_what_was_given(call, cure):
@@ -396,12 +397,48 @@ def test_what_was_given_otherwise_works():
      "[Array(2., dtype=float32, weak_type=True)]"),
     (lambda: lax.switch(1.0, [abs, abs], 1.0), r"jnp\.asarray\(index.*\)", {"index": 1.0}, 1),
     (lambda: {PAIR: 1}, r"x\.item\(\)", {"x": PAIR[0]}, 1.0),
-    (lambda: {PAIR: 1}, r"tuple\(.*\)", {"x": PAIR}, (1.0, 1.0)),
+    (lambda: {PAIR: 1}, r"tuple\(.*?\)\)", {"x": PAIR}, (1.0, 1.0)),
     (lambda: jax.tree.map(lambda x, y: x, [1, 2], (3, 4)), r"jax\.tree\.unflatten\(.*\)",
      {"tree": [1, 2], "other": (3, 4)}, [3, 4]),
+    (lambda: {jnp.ones((1, 1)): 1}, r"\(x\.shape, .*?\)\)", {"x": jnp.ones((1, 1))},
+     ((1, 1), np.float32(1).tobytes())),
+    (lambda: jax.vmap(lambda a, b: a + b, in_axes={"a": 0, "b": None})(PAIR, 1.0),
+     r"(?<=in_axes=)\(.*?\)", {}, (0, None)),
+    (lambda: jax.vmap(lambda d: d["a"] + d["b"], in_axes={"a": 0, "b": None})({"a": PAIR, "b": 1}),
+     r"(?<=in_axes=)\(\{.*?\)", {}, ({"a": 0, "b": None},)),
 ])
 def test_the_code_in_a_message_gives_what_was_wanted(call, code, known, given):
     assert str(meant(re.search(code, said(call))[0], **known)) == str(given)
+
+
+@pytest.mark.parametrize(("of_array", "values"), [
+    (lambda x: jnp.delete(jnp.arange(5), x), (1, 2)),
+    (lambda x: jnp.delete(jnp.arange(3), x), (True, False, True)),
+    (jnp.trim_zeros, (0, 1, 0))])
+def test_the_static_tuple_that_an_array_is_made_of(of_array, values):
+    cure = "a tuple of Python's numbers, of which np.asarray(x) in the function makes an array"
+    assert cure in said(jax.jit(lambda x: of_array(x)), jnp.asarray(values))
+    given = jax.jit(lambda x: of_array(np.asarray(x)), static_argnums=0)(values)
+    assert np.array_equal(given, of_array(np.asarray(values)))
+
+
+@pytest.mark.parametrize(("call", "cure"), [
+    (jnp.roots, "strip_zeros=False"),
+    (lambda x: jnp.polydiv(x, x, trim_leading_zeros=True), "leave it out under jit"),
+    (lambda x: jnp.choose(x, [x, x]), "mode='clip'"),
+    (lambda x: jnp.ravel_multi_index((x,), (5,)), "mode='clip'")])
+def test_where_another_argument_serves_none_is_static(call, cure):
+    text = said(jax.jit(call), jnp.arange(1, 3))
+    assert cure in text and "static_arg" not in text
+
+
+@pytest.mark.parametrize("body", [
+    lambda x, n: sum(x for _ in range(n)), lambda x, n: [x, x, x][n], lambda x, n: jnp.zeros(n) * x,
+    lambda x, n: x * jnp.arange(n).sum(), lambda x, n: x if n else -x])
+def test_what_a_checkpoint_function_must_know_is_static_there(body):
+    text = said(jax.checkpoint(body), 1.0, 2)
+    assert text.count("Consider using the `static_argnums` parameter for `jax.remat`") == 1
+    jax.checkpoint(body, static_argnums=1)(1.0, 2)
 
 
 @pytest.mark.parametrize("traced", [jax.eval_shape, lambda f, x: jax.make_jaxpr(f)(x)])
