@@ -112,8 +112,8 @@ def _whole_steps(low: float, by: float, count: int, dtype: DTypeLike) -> np.ndar
 
 def _concrete(function: str, argument: str, value: object) -> Any:
     if isinstance(value, (Tracer, ArrayImpl)):
-        value = np.asarray(concrete_or_error(
-            None, value, f"It arose in the jnp.{function} argument '{argument}'"))
+        value = concrete_or_error(np.asarray, value,
+                                  f"It arose in the jnp.{function} argument '{argument}'")
     if isinstance(value, np.ndarray):
         if value.ndim:
             raise ValueError(f"jax.numpy.{function}: arguments must be scalars; got "

@@ -17,6 +17,7 @@ from pyjx import lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import ShapedArray, get_aval
+from pyjx.core.scalars import greatest, least
 from pyjx.core.specs import reshard_first
 from pyjx.core.trace import Tracer
 from pyjx.engine.axes import broadcast_in_dim_p, reduce_sum_p
@@ -217,31 +218,6 @@ def prod(a: ArrayLike, axis: AxisLike = None, dtype: DTypeLike | None = None, ou
 # -- extrema ---------------------------------------------------------------------------------------
 
 
-def lowest(dtype: DTypeLike) -> Any:
-    """The value of a dtype that is below all others."""
-    if dtype == np.bool_:
-        return False
-    if dtypes.issubdtype(dtype, np.integer):
-        return np.asarray(int(dtypes.iinfo(dtype).min), dtype)[()]
-    return -np.inf if _has_inf(dtype) else float(dtypes.finfo(dtype).min)
-
-
-def highest(dtype: DTypeLike) -> Any:
-    """The value of a dtype that is above all others."""
-    if dtype == np.bool_:
-        return True
-    if dtypes.issubdtype(dtype, np.integer):
-        return np.asarray(int(dtypes.iinfo(dtype).max), dtype)[()]
-    return np.inf if _has_inf(dtype) else float(dtypes.finfo(dtype).max)
-
-
-def _has_inf(dtype: DTypeLike) -> bool:
-    if dtypes.issubdtype(dtype, np.complexfloating) or dtypes.itemsize_bits(dtype) > 8:
-        return True
-    with np.errstate(all="ignore"):
-        return bool(np.isinf(np.asarray(np.inf).astype(dtype).astype(np.float32)))
-
-
 def largest(x: ArrayLike, axes: tuple[int, ...], names: tuple[str, ...]) -> Any:
     """The maximum over axes of the array, and over named ones."""
     return (lax.pmax(x, (*names, *axes)) if names
@@ -290,7 +266,7 @@ def max(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool = 
     >>> jax.numpy.max(jax.numpy.array([[1, 5], [7, 2]]), axis=0).tolist()
     [7, 5]
     """
-    return _extremum("max", largest, lowest, lax.max, a, axis, out, keepdims, initial, where)
+    return _extremum("max", largest, least, lax.max, a, axis, out, keepdims, initial, where)
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
@@ -302,7 +278,7 @@ def min(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool = 
     >>> jax.numpy.min(jax.numpy.array([[1, 5], [7, 2]]), axis=0).tolist()
     [1, 2]
     """
-    return _extremum("min", _least, highest, lax.min, a, axis, out, keepdims, initial, where)
+    return _extremum("min", _least, greatest, lax.min, a, axis, out, keepdims, initial, where)
 
 
 _reduction = numpy_function(static_argnames=("axis", "keepdims"))
@@ -324,8 +300,8 @@ def minmax(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool
     (1, 3)
     """
     no_out("minmax", out)
-    return (_extremum("min", _least, highest, lax.min, a, axis, out, keepdims, initial, where),
-            _extremum("max", largest, lowest, lax.max, a, axis, out, keepdims, initial, where))
+    return (_extremum("min", _least, greatest, lax.min, a, axis, out, keepdims, initial, where),
+            _extremum("max", largest, least, lax.max, a, axis, out, keepdims, initial, where))
 
 
 @numpy_function(static_argnames=("axis", "keepdims"))
@@ -337,8 +313,8 @@ def ptp(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool = 
     6
     """
     a = numbers("ptp", a, out)
-    return lax.sub(_extremum("max", largest, lowest, lax.max, a, axis, None, keepdims, None, None),
-                   _extremum("min", _least, highest, lax.min, a, axis, None, keepdims, None, None))
+    return lax.sub(_extremum("max", largest, least, lax.max, a, axis, None, keepdims, None, None),
+                   _extremum("min", _least, greatest, lax.min, a, axis, None, keepdims, None, None))
 
 
 # -- logic and counts ------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import get_aval
+from pyjx.core.scalars import greatest, least
 from pyjx.lax.elementwise import stretch
 from pyjx.numpy import reductions, ufuncs
 from pyjx.numpy.contractions import matmul
@@ -434,7 +435,7 @@ def nanmax(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool
     >>> float(jax.numpy.nanmax(jax.numpy.array([1.0, float("nan")])))
     1.0
     """
-    return _nan_extremum("nanmax", body_of(reductions.max), reductions.lowest, a, axis, out,
+    return _nan_extremum("nanmax", body_of(reductions.max), least, a, axis, out,
                          keepdims, initial, where)
 
 
@@ -447,7 +448,7 @@ def nanmin(a: ArrayLike, axis: AxisLike = None, out: None = None, keepdims: bool
     >>> float(jax.numpy.nanmin(jax.numpy.array([1.0, float("nan")])))
     1.0
     """
-    return _nan_extremum("nanmin", body_of(reductions.min), reductions.highest, a, axis, out,
+    return _nan_extremum("nanmin", body_of(reductions.min), greatest, a, axis, out,
                          keepdims, initial, where)
 
 

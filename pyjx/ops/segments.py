@@ -13,6 +13,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.explicit import check_out_sharding
 from pyjx.core.integers import as_int
 from pyjx.core.layouts import ShardingLike
+from pyjx.core.scalars import greatest, least
 from pyjx.core.specs import PartitionSpec
 from pyjx.core.trace import concrete_or_error
 from pyjx.numpy import reductions
@@ -46,7 +47,7 @@ def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Calla
         None, num_segments, f"{name}() `num_segments` argument."))
     if count < 0:
         raise ValueError(f"{name}: num_segments must be non-negative.")
-    shape, start = (count, *aval.shape[1:]), identity(aval.dtype)
+    shape, start = (count, *aval.shape[1:]), np.real(identity(aval.dtype))  # as in JAX
     options = {**options, "wrap_negative_indices": False}
     target = options.pop("out_sharding")
     if target is not None:
@@ -185,7 +186,7 @@ def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     [2, 4]
     """
     return _reduced(  # type: ignore[no-any-return]
-        "segment_max", "max", reductions.lowest, reductions.max, data, segment_ids, num_segments,
+        "segment_max", "max", least, reductions.max, data, segment_ids, num_segments,
         bucket_size, _options(indices_are_sorted, unique_indices, mode, out_sharding))
 
 
@@ -220,5 +221,5 @@ def segment_min(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
     [1, 3]
     """
     return _reduced(  # type: ignore[no-any-return]
-        "segment_min", "min", reductions.highest, reductions.min, data, segment_ids, num_segments,
+        "segment_min", "min", greatest, reductions.min, data, segment_ids, num_segments,
         bucket_size, _options(indices_are_sorted, unique_indices, mode, out_sharding))
