@@ -302,13 +302,13 @@ _OF_LOOPS = ("It is another one in each iteration: compute with it by jax.numpy,
 _OF_BRANCHES = ("Branches are traced, whichever of them runs: compute with it by jax.numpy, show "
                 "it by jax.debug.print, or choose by Python's `if`.")
 NUMBERS = "Python's number or a tuple of such"
-_OF_ARRAY = "a tuple of Python's numbers, of which np.asarray(x) in the function makes an array,"
 AS_STATIC = ("If the value is the same in every call, or takes few different ones, mark the "
              "argument it comes from as static (static_argnums or static_argnames of jit), and "
              "pass {} there: arrays cannot be static.")
+ARRAY_OF_STATIC = "In the function, np.asarray makes an array of a static tuple."
 OF_CHECKPOINTS = (
-    "Consider using the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`: Python "
-    "sees the arguments that it names as they are, and not as traced arrays.")
+    "Consider using the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`, or "
+    "static_argnames: Python sees the arguments that they name as they are, not as traced arrays.")
 _CURES = {
     "jit": AS_STATIC,
     "mapped by vmap": "It stands for the values of all examples: compute with it by jax.numpy, or "
@@ -399,9 +399,11 @@ def cure_for(tracer: Any, passed: str = NUMBERS, of_argument: str | None = None)
     return as_static(tracer, passed, said) if said is AS_STATIC else said.format(passed)
 
 
-def cure_for_argument(tracer: Any, is_array: bool) -> str:
-    """`cure_for`, of an argument of a function of the library that must be known."""
-    return cure_for(tracer, of_argument=AS_STATIC.format(_OF_ARRAY if is_array else NUMBERS))
+def cure_for_argument(tracer: Any, of_array: bool) -> str:
+    """`cure_for`, of an argument of a function of the library that must be known, `of_array` where
+    it takes no tuple."""
+    cure = cure_for(tracer, of_argument=AS_STATIC.format(NUMBERS))
+    return f"{cure} {ARRAY_OF_STATIC}" if of_array and "static_argnames of jit" in cure else cure
 
 
 class Said(NamedTuple):

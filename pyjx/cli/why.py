@@ -17,11 +17,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m pyjx why",
         description="Run a program as `python -m pyjx` does, up to the first result of a compiled "
                     "program that has a NaN, and say which operation made it, and where.")
-    parser.add_argument("--inf", action="store_true", help="look for infinities, not for NaNs")
+    parser.add_argument("--inf", action="store_true",
+                        help="look for infinities, also those that a NaN comes of")
     options, program = programs.parted(parser, arguments)
     flag = configuration.debug_infs if options.inf else configuration.debug_nans
     flag.update(True)
-    flag_checks.behind_nans = options.inf
+    flag_checks.behind_nans.set_global(options.inf)
     first: list[str] = []  # what is said of the first error
 
     def hear(error: FloatingPointError) -> None:
@@ -37,8 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if first:
         _tell("the program went on after this error:", *first)
     else:
-        kinds = "an inf, or a nan that comes of one" if options.inf else "a nan"
-        _tell(f"no result of a compiled program had {kinds}.")
+        _tell("no inf was found in a result of a compiled program, nor behind a nan." if options.inf
+              else "no result of a compiled program had a nan.")
     return status
 
 

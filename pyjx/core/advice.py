@@ -779,7 +779,7 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
     (AttributeError, "", misspelt.as_elsewhere),
     (TypeError, r"^unhashable type: '(?:\w+\.)*ArrayImpl'$",
      "An array is no key of a dictionary or a cache, nor in a set: give x.item() of a number, "
-     "tuple(x.tolist()) of a vector, or (x.shape, x.tobytes())."),
+     "tuple(x.tolist()) of a vector, or (x.shape, x.dtype, x.tobytes())."),
     (TypeError, r"^unhashable type: '\w+Tracer'$",
      "A traced value cannot be a key of a dictionary or in a set, as it is not known yet: let "
      "names or positions be the keys, and to look it up index an array by it."),

@@ -131,7 +131,7 @@ def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
     if called in (int, float, bool, complex) and any(
             [name.startswith("FORMAT_") or function is print for name, function in outside]):
         return _Cure(SHOWN, replaces="\n")
-    if called in (int, float, complex) and "static_argnames" in said.cure:
+    if called in (int, float, complex) and "static_argnames of jit" in said.cure:
         within = any([name in CALLS or "SUBSCR" in name or "SLICE" in name
                       for name, _ in outside])
         if called is int and not within and call_code.is_stored(tb):

@@ -621,7 +621,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
         value = val.to_concrete_value()
         if value is None:
             if context and cure is None:
-                cure = errors.cure_for_argument(val, is_array=force is np.asarray)
+                cure = errors.cure_for_argument(val, force is np.asarray and val.ndim > 0)
             raise errors.ConcretizationTypeError(val, context, cure)
         val = value
     return val if force is None else force(val)

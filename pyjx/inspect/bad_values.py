@@ -159,8 +159,8 @@ _CURES = {
     "div": "Keep its divisor from 0",
     "mul": "0 times inf is nan: {} finds what made the factor infinite",
     "pow": "Keep its base positive",
-    "exp": "Its operand is too large: bound it, or compute with the logarithm; for what is divided "
-           "by its sum, or sums in a logarithm, there are jax.nn.softmax and logsumexp",
+    "exp": "Its operand is too large: bound it, or keep the logarithm of the result; for what is "
+           "divided by its sum, or sums in a logarithm, there are jax.nn.softmax and logsumexp",
     "reduce_sum": "The sum leaves the range of its type: add up in a wider one, by dtype=",
     "convert_element_type": "The number is beyond the range of the new type: scale it before",
 }

@@ -29,10 +29,11 @@ from pyjx.core.name_stack import NameStack
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.specs import PartitionSpec
-from pyjx.inspect.bad_values import BadValue, Step, found_in, without_program
+from pyjx.inspect.bad_values import BadValue, Step, found_in, place_text, without_program
 from pyjx.inspect.loops import Loop
 from pyjx.inspect.straight import changed, check_keywords, repeatable, straight, stretch, traced
 from pyjx.parallel.calls import ordered
+from pyjx.runtime import flag_checks
 
 # What gives each element of its operand, and none besides: it has a bad one where that has.
 _SAME = frozenset(["broadcast_in_dim", "copy", "name", "reshape", "rev",
@@ -118,9 +119,12 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
         if found is None and what == "inf":  # a nan may come of one
             finder = _Finder(what, [*notes, *more], _is_not_finite)
             found = finder.chase(closed, values, WHOLE, None, None, _Path((), ()))
-            infinite = isinstance(found, BadValue) and any([x.infs for x in found.results])
-            found = found if infinite or (isinstance(found, int) and np.isinf(
-                leaves[found]).any()) else None
+            told = finder.of_argument("", leaves[found]) if isinstance(found, int) else found
+            if told and not any([x.there is not None and np.isinf(x.there) for x in told.results]):
+                place = told.line and f", of {told.operation} at {place_text(told.line)},"
+                finder.notes.append(f"the first nan{place or ''} comes of none. What stands behind "
+                                    "another nan was not looked at.")
+                found = None
         if isinstance(found, BadValue) and found.operation is None:  # unless another is why
             again = _Finder(what, [*notes, *more, "constants of the program that are so, such as "
                                    "what a kernel's memory begins with, were taken for 0."])
@@ -157,7 +161,7 @@ def _find_eagerly(fun: Callable[..., Any], args: Any, kwargs: Any, what: Any, pr
         raise problem
     note = ("the function asks for values in Python, so it was run as it is, and the first "
             "operation, or jitted function, was taken that gives one.")
-    with flags[what](True):
+    with flags[what](True), flag_checks.behind_nans(what == "inf"):
         try:
             fun(*args, **kwargs)
         except FloatingPointError as error:

@@ -79,8 +79,9 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
         raise ValueError(f"np.delete(arr, obj): got obj.dtype={dtype}; must be integer or bool.")
     if assume_unique_indices and dtype != np.bool_ and isinstance(obj, Tracer):
         return _without_traced(arr, jnp.ravel(obj), axis)
-    known = concrete_or_error(np.asarray, obj, "'obj' array argument of jnp.delete(). Integers "
-                              "that all differ may be traced with assume_unique_indices=True.")
+    known = concrete_or_error(np.asarray, obj, "'obj' array argument of jnp.delete()"
+                              + ". Integers that all differ may be traced with "
+                              "assume_unique_indices=True." * (dtype != np.bool_))
     if dtype == np.bool_:
         if known.shape != (size,):
             raise ValueError("np.delete(arr, obj): for boolean indices, obj must be "

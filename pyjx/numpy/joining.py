@@ -621,10 +621,10 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         return repeated(a, count=repeats, axis=None)
     a, axis = along(a, axis if get_aval(a).ndim else None)
     if total_repeat_length is None:
-        repeats = concrete_or_error(None, repeats, (
+        repeats = concrete_or_error(np.asarray if getattr(repeats, "ndim", 0) else None, repeats, (
             "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix "
             "this, either specify a static value for `repeats`, or pass a static value to "
-            "`total_repeat_length`."), "" if getattr(repeats, "ndim", 0) else None)
+            "`total_repeat_length`."))
         return _repeat_static(a, np.ravel(np.asarray(repeats)), axis)
     return _repeat_dynamic(a, repeats, axis, index(total_repeat_length))
 

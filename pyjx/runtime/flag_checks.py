@@ -18,13 +18,15 @@ from pyjx.core.source_info import VALUE_NOTE, current, summarize
 from pyjx.errors import KeyReuseError
 from pyjx.lazy import deferred
 from pyjx.runtime.array import ArrayImpl
+from pyjx.states import LocalState
 
 key_reuse = deferred("pyjx.engine.key_reuse")  # under its flag alone
 pkgutil = deferred("pkgutil")  # for what goes wrong alone
 # Who says which operation made a value: of a room above, which is loaded where one is bad.
 FINDER = "pyjx.inspect.finding:find_again"
 listeners: list[Callable[[FloatingPointError], object]] = []  # to errors that programs may catch
-behind_nans = False  # whether an infinity that a NaN comes of is looked for where results are NaN
+# Whether an infinity that a NaN comes of is looked for where results are NaN.
+behind_nans = LocalState("behind_nans", False)
 
 
 def consumed(keys: Any) -> Any:
@@ -86,7 +88,7 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
     The error has what was found, as its attribute `found` and as a note.
     """
     kind = next(filter(None, map(not_a_number, outs)), None)
-    suspected = kind is None and behind_nans and any([_any(np.isnan, x) for x in outs])
+    suspected = kind is None and behind_nans.value and any([_has(np.isnan, x) for x in outs])
     if kind is None and not suspected:
         return
     if any(getattr(x, "is_deleted", bool)() for x in args):
@@ -119,7 +121,7 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
     raise error
 
 
-def _any(is_bad: Callable[[Any], Any], x: Any) -> bool:
+def _has(is_bad: Callable[[Any], Any], x: Any) -> bool:
     """Whether elements of an array of floating-point numbers are bad."""
     if not isinstance(x, (ArrayImpl, np.ndarray, np.generic, float, complex)):
         return False
@@ -129,6 +131,6 @@ def _any(is_bad: Callable[[Any], Any], x: Any) -> bool:
 
 def not_a_number(x: Any) -> str | None:
     """"nan" or "inf" if a flag forbids elements of an array that are."""
-    if configuration.debug_nans.value and _any(np.isnan, x):
+    if configuration.debug_nans.value and _has(np.isnan, x):
         return "nan"
-    return "inf" if configuration.debug_infs.value and _any(np.isinf, x) else None
+    return "inf" if configuration.debug_infs.value and _has(np.isinf, x) else None

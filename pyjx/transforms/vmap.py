@@ -230,9 +230,10 @@ def _check_axes(name: str, axes: Any) -> None:
 def _in_a_call(axis: object) -> str:
     """What is said of what is no axis, but axes by name, or a number or an array to be mapped over.
     """
-    if isinstance(axis, dict) and all([x is None or is_spec(x) for x in axis.values()]):
-        return (" Axes go by position, as in in_axes=(0, None); for one argument that is a "
-                f"dictionary in_axes=({axis},) serves.")
+    leaves = flatten(axis, lambda x: x is None or is_spec(x))[0] if isinstance(axis, dict) else []
+    if leaves and all([x is None or is_spec(x) for x in leaves]):
+        return (" Axes go by position, as in in_axes=(0, None), and so do the arguments then; for "
+                f"one argument that is a dictionary in_axes=({axis},) serves.")
     numbers = isinstance(axis, (float, complex, dict)) or hasattr(axis, "shape")
     return f" {own_call('vmap')}" * numbers
 

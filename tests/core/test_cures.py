@@ -340,7 +340,7 @@ FIELD = "dataclasses.field(metadata=dict(static=True))"
      "by jax.tree.unflatten(jax.tree.structure(tree), jax.tree.leaves(other))."),
     (lambda: bool(PAIR), "or a.all(); to choose for each element use jnp.where(condition, x, y)"),
     (lambda: {PAIR: 1}, "give x.item() of a number, tuple(x.tolist()) of a vector, or (x.shape, "
-     "x.tobytes())."),
+     "x.dtype, x.tobytes())."),
     (lambda: jax.jit(raises_on)(PAIR), "`raise`: checkify.check(~x, 'message'), and call err"),
 ])
 def test_the_cure_is_by_what_was_given(call, cure):
@@ -401,7 +401,7 @@ def test_what_was_given_otherwise_works():
     (lambda: jax.tree.map(lambda x, y: x, [1, 2], (3, 4)), r"jax\.tree\.unflatten\(.*\)",
      {"tree": [1, 2], "other": (3, 4)}, [3, 4]),
     (lambda: {jnp.ones((1, 1)): 1}, r"\(x\.shape, .*?\)\)", {"x": jnp.ones((1, 1))},
-     ((1, 1), np.float32(1).tobytes())),
+     ((1, 1), np.dtype("float32"), np.float32(1).tobytes())),
     (lambda: jax.vmap(lambda a, b: a + b, in_axes={"a": 0, "b": None})(PAIR, 1.0),
      r"(?<=in_axes=)\(.*?\)", {}, (0, None)),
     (lambda: jax.vmap(lambda d: d["a"] + d["b"], in_axes={"a": 0, "b": None})({"a": PAIR, "b": 1}),
@@ -414,9 +414,10 @@ def test_the_code_in_a_message_gives_what_was_wanted(call, code, known, given):
 @pytest.mark.parametrize(("of_array", "values"), [
     (lambda x: jnp.delete(jnp.arange(5), x), (1, 2)),
     (lambda x: jnp.delete(jnp.arange(3), x), (True, False, True)),
+    (lambda x: jnp.repeat(jnp.arange(2), x), (1, 2)),
     (jnp.trim_zeros, (0, 1, 0))])
 def test_the_static_tuple_that_an_array_is_made_of(of_array, values):
-    cure = "a tuple of Python's numbers, of which np.asarray(x) in the function makes an array"
+    cure = "In the function, np.asarray makes an array of a static tuple."
     assert cure in said(jax.jit(lambda x: of_array(x)), jnp.asarray(values))
     given = jax.jit(lambda x: of_array(np.asarray(x)), static_argnums=0)(values)
     assert np.array_equal(given, of_array(np.asarray(values)))
