@@ -38,8 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if first:
         _tell("the program went on after this error:", *first)
     else:
-        _tell("no inf was found in a result of a compiled program, nor behind a nan." if options.inf
-              else "no result of a compiled program had a nan.")
+        _tell("no inf was found in a result of a compiled program, nor behind the first nan of one."
+              if options.inf else "no result of a compiled program had a nan.")
     return status
 
 
