@@ -47,7 +47,7 @@ def _reduced(name: str, method: str, identity: Callable[[Any], Any], join: Calla
         None, num_segments, f"{name}() `num_segments` argument."))
     if count < 0:
         raise ValueError(f"{name}: num_segments must be non-negative.")
-    shape, start = (count, *aval.shape[1:]), np.real(identity(aval.dtype))  # as in JAX
+    shape, start = (count, *aval.shape[1:]), np.real(identity(aval.dtype))  # JAX: -inf+0j
     options = {**options, "wrap_negative_indices": False}
     target = options.pop("out_sharding")
     if target is not None:
