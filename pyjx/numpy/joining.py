@@ -22,6 +22,7 @@ from pyjx.core.integers import as_ints, as_truncated_int, index
 from pyjx.core.layouts import ShardingLike
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.core.value_texts import shortened
+from pyjx.errors import ARRAY_OF_STATIC
 from pyjx.numpy.manipulation import (
     at_least_1d,
     at_least_2d,
@@ -621,10 +622,10 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         return repeated(a, count=repeats, axis=None)
     a, axis = along(a, axis if get_aval(a).ndim else None)
     if total_repeat_length is None:
-        repeats = concrete_or_error(np.asarray if getattr(repeats, "ndim", 0) else None, repeats, (
+        repeats = concrete_or_error(None, repeats, (
             "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix "
             "this, either specify a static value for `repeats`, or pass a static value to "
-            "`total_repeat_length`."))
+            "`total_repeat_length`."), ARRAY_OF_STATIC if getattr(repeats, "ndim", 0) else None)
         return _repeat_static(a, np.ravel(np.asarray(repeats)), axis)
     return _repeat_dynamic(a, repeats, axis, index(total_repeat_length))
 
