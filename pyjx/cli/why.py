@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, program = programs.parted(parser, arguments)
     flag = configuration.debug_infs if options.inf else configuration.debug_nans
     flag.update(True)
-    flag_checks.behind_nans.set_global(options.inf)
+    flag_checks.behind_nans.set_global(set() if options.inf else None)
     first: list[str] = []  # what is said of the first error
 
     def hear(error: FloatingPointError) -> None:
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if first:
         _tell("the program went on after this error:", *first)
     else:
-        _tell("no inf was found in a result of a compiled program, nor behind the first nan of one."
+        _tell("no inf was found in a result of a compiled program, nor behind the nan of one."
               if options.inf else "no result of a compiled program had a nan.")
     return status
 

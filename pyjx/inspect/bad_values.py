@@ -183,15 +183,15 @@ def _cure(found: BadValue) -> str:
 
 def found_in(what: str, bad: Callable[[Any], Any], eqn: JaxprEqn | None, operands: Sequence[Any],
              results: Sequence[Any], steps: Sequence[Step], stacks: Sequence[NameStack],
-             device: str | None, notes: Sequence[str], argument: str | None = None) -> BadValue:
-    """The report of an equation and its values, or of an argument."""
-    index, shape, where = None, (), None
-    for x in results:
-        if dtypes.issubdtype(getattr(x, "dtype", np.asarray(x).dtype), np.inexact):
-            places = np.argwhere(bad(x))
-            if len(places):
-                index, shape, where = tuple(map(int, places[0])), np.shape(x), x
-                break
+             device: str | None, notes: Sequence[str], argument: str | None = None,
+             there: tuple[int, tuple[int, ...] | None] = (0, None)) -> BadValue:
+    """The report of an equation and its values, or of an argument; `there` is the result that is
+    bad, and at which element, or None for the first bad one."""
+    k, index = there
+    where, shape = results[k], np.shape(results[k])
+    if index is None:
+        places = np.argwhere(bad(where))
+        index = tuple(map(int, places[0])) if len(places) else None
     stacks = [*stacks, *([eqn.source_info.name_stack] if eqn is not None else [])]
     return BadValue(
         what, None if eqn is None else eqn.primitive.name, None if eqn is None else line_of(eqn),

@@ -1,11 +1,13 @@
 """The first bad value: which operation makes the NaN that a program gives, and where.
 
 A program is run, compiled, with a flag for each operation: whether its results have such a value.
-From the first result that has one the search goes backwards, from an operation to the operand that
-has it, to the operation none of whose operands has. Where that is a loop, it is run again with a
-counter: since which iteration has each component of the carry had it? Then it is run up to there,
-and the body alone, with flags as before. Branches and programs of devices are opened likewise. So
-what is found is what the result comes from; a NaN that a `where` keeps out of it is passed by.
+From the first result that has one the search goes backwards, from an element to the element of an
+operand that it is made of and that is bad, to the operation none of whose operands has such. Where
+that is a loop, it is run again with a counter: since which iteration has this element of the carry
+been bad? Then it is run up to there, and the body alone, with flags as before. Branches and
+programs of devices are opened likewise. So what is found is what the result comes from; a NaN that
+a `where` keeps out of it is passed by. Of large programs, whose values are not kept, flags alone
+are known: there the search goes from array to array.
 """
 
 from __future__ import annotations
@@ -28,16 +30,17 @@ from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal
 from pyjx.core.name_stack import NameStack
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
-from pyjx.core.specs import PartitionSpec
 from pyjx.inspect.bad_values import BadValue, Step, found_in, place_text, without_program
 from pyjx.inspect.loops import Loop
+from pyjx.inspect.spots import ALL, WHOLE, Element, OnDevices, Spot, Whole, first_of, sources
 from pyjx.inspect.straight import changed, check_keywords, repeatable, straight, stretch, traced
-from pyjx.parallel.calls import ordered
 from pyjx.runtime import flag_checks
 
 # What gives each element of its operand, and none besides: it has a bad one where that has.
 _SAME = frozenset(["broadcast_in_dim", "copy", "name", "reshape", "rev",
                    "squeeze", "stop_gradient", "transpose"])
+_HOPS = 8  # from element to element of a carry, each of which is a run of the loop or two
+_NANS = 32  # of a program's results, behind which an infinity is looked for
 _FEW = 2**20  # elements, which are looked at without a program
 MOST_BYTES = 2**31  # of values of a program that are kept while it is looked at
 # How a CPU compiles what runs once: most of the time would go into making its kernels fast. The
@@ -115,21 +118,15 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
     with configuration.debug_nans(False), configuration.debug_infs(False):
         closed, values, more = repeatable(closed, leaves)
         finder = _Finder(what, [*notes, *more])
-        found = finder.chase(closed, values, WHOLE, None, None, _Path((), ()))
+        found = finder.chase(closed, values, WHOLE, None, Spot(None, None), _Path((), ()))
         if found is None and what == "inf":  # a nan may come of one
             finder = _Finder(what, [*notes, *more], _is_not_finite)
-            found = finder.chase(closed, values, WHOLE, None, None, _Path((), ()))
-            told = finder.of_argument("", leaves[found]) if isinstance(found, int) else found
-            if told and not any([x.there is not None and np.isinf(x.there) for x in told.results]):
-                place = told.line and f", of {told.operation} at {place_text(told.line)},"
-                finder.notes.append(f"the first nan{place or ''} comes of none. What stands behind "
-                                    "another nan was not looked at.")
-                found = None
+            found = finder.behind_nans(closed, values)
         if isinstance(found, BadValue) and found.operation is None:  # unless another is why
             again = _Finder(what, [*notes, *more, "constants of the program that are so, such as "
                                    "what a kernel's memory begins with, were taken for 0."])
             clean = changed(closed, partial(_clean, finder.bad))
-            other = again.chase(clean, values, WHOLE, None, None, _Path((), ()))
+            other = again.chase(clean, values, WHOLE, None, Spot(None, None), _Path((), ()))
             found = other if isinstance(other, BadValue) else found
     if isinstance(found, int):
         names = closed.jaxpr.debug_info.arg_names
@@ -161,7 +158,8 @@ def _find_eagerly(fun: Callable[..., Any], args: Any, kwargs: Any, what: Any, pr
         raise problem
     note = ("the function asks for values in Python, so it was run as it is, and the first "
             "operation, or jitted function, was taken that gives one.")
-    with flags[what](True), flag_checks.behind_nans(what == "inf"):
+    with flags[what](True), flag_checks.behind_nans(
+            set() if what == "inf" else None):
         try:
             fun(*args, **kwargs)
         except FloatingPointError as error:
@@ -181,69 +179,6 @@ class _Path(Record):
         return _Path((*self.steps, Step.of(text, eqn)), (*self.stacks, eqn.source_info.name_stack))
 
 
-class Whole:
-    """Programs run as they are."""
-
-    devices: Sequence[Any] = (None,)
-    sizes: Sequence[int] = ()
-
-    def compiled(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-        return jax.jit(fun, **options)  # type: ignore[no-any-return]
-
-    def number(self, n: int) -> Any:
-        return np.int32(n)
-
-    def of(self, x: Any, device: int) -> Any:
-        return x
-
-    def stacked(self, x: Any) -> Any:
-        return x
-
-
-WHOLE = Whole()
-
-
-class OnDevices(Whole):
-    """Programs run on each device of a mesh, or on each of those within each of `outer`. Outside,
-    values are those of all, one after the other along a new first axis."""
-
-    mesh: Any
-    names: tuple[Any, ...]
-
-    def __init__(self, params: dict[str, Any], outer: Whole) -> None:
-        self.outer = outer.names if isinstance(outer, OnDevices) else ()
-        self.mesh = mesh = outer.mesh if isinstance(outer, OnDevices) else params["mesh"]
-        self.names = (*self.outer, *ordered(mesh, params["newly_manual_axes"]))
-        self.sizes = [mesh.shape[n] for n in self.names]
-        self.devices = [", ".join([f"{n}={i}" for n, i in zip(self.names, place, strict=True)])
-                        for place in np.ndindex(*self.sizes)]
-        self.spec = PartitionSpec(self.names)
-
-    def _mapped(self, fun: Callable[..., Any], in_specs: Any, **options: Any) -> Callable[..., Any]:
-        return jax.jit(jax.shard_map(  # type: ignore[no-any-return]
-            lambda *xs: [y[None] for y in fun(*xs)], mesh=self.mesh, in_specs=in_specs,
-            out_specs=self.spec, axis_names=set(self.names), check_vma=False), **options)
-
-    def entered(self, operands: Sequence[Any], in_specs: Any) -> list[Any]:
-        """The parts of the operands that devices have."""
-        if not self.outer:
-            return list(self._mapped(lambda *xs: xs, tuple(in_specs))(*operands))
-        specs = tuple([PartitionSpec(self.outer, *spec) for spec in in_specs])
-        return list(self._mapped(lambda *xs: [x[0] for x in xs], specs)(*operands))
-
-    def compiled(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-        return self._mapped(lambda *xs: fun(*[x[0] for x in xs]), self.spec, **options)
-
-    def number(self, n: int) -> Any:
-        return np.full(len(self.devices), n, np.int32)
-
-    def stacked(self, x: Any) -> Any:
-        return jnp.broadcast_to(x, (len(self.devices), *np.shape(x)))
-
-    def of(self, x: Any, device: int) -> Any:
-        return x[device]
-
-
 class _Straight:
     """A straight program, the equation that makes each of its variables, and its compiled forms."""
 
@@ -255,10 +190,11 @@ class _Straight:
         self.inputs = {v: i for i, v in enumerate(self.closed.jaxpr.invars)}
         self.consts = {v: i for i, v in enumerate(self.closed.jaxpr.constvars)}
         self.programs: dict[Any, Any] = {}
-        # The arguments of the last run, where that was, and the values of variables.
+        # The arguments of the last run, where that was, the values of variables, and which are bad.
         self.given: Sequence[Any] = ()
         self.scope: Whole = WHOLE
         self.values: dict[Any, Any] = {}
+        self.flags: dict[Any, Any] = {}
         self.bytes = sum([math.prod(v.aval.shape) * v.aval.dtype.itemsize for v in self.made])
         # What has no loops gives the values of all its variables.
         self.pieces: list[JaxprEqn | ClosedJaxpr] = []
@@ -307,7 +243,7 @@ class _Finder:
         self.here = np.asarray if what in ("nan", "inf") else jnp.asarray
         self.on_cpu = jax.default_backend() == "cpu"
         self.by_rank: dict[bool, Any] = {}
-        self.device = 0  # from which the search went to an input
+        self.spot = Spot(0, None)  # where in an input the search went to
 
     # -- flags
 
@@ -326,6 +262,8 @@ class _Finder:
         longer for a thousand flags than for the program. Its loops run apart, watched from the
         start, so that none is compiled twice. Where values are too large, they are not kept.
         """
+        if program.given is values and program.scope is scope:
+            return program.flags
         program.given, program.scope = values, scope
         program.values = env = dict(zip(program.closed.jaxpr.all_invars, [
             *map(scope.stacked, program.closed.consts), *values], strict=True))
@@ -333,8 +271,9 @@ class _Finder:
             self.notes.append("it calls Python for its results, so it was run once, operation by "
                               "operation; loops that do so were not opened.")
             walk(program.closed.jaxpr, program.closed.consts, values, _noting(env))
-            return {v: self.seen(x, scope) for v, x in env.items()}
-        found = {v: self.seen(x, scope) for v, x in env.items()}
+            program.flags = {v: self.seen(x, scope) for v, x in env.items()}
+            return program.flags
+        program.flags = found = {v: self.seen(x, scope) for v, x in env.items()}
         for i, piece in enumerate(program.pieces):
             if isinstance(piece, JaxprEqn):
                 loop, watched = self.watching(piece, scope)
@@ -379,22 +318,26 @@ class _Finder:
 
     # -- the search
 
+    def opened(self, closed: ClosedJaxpr) -> _Straight:
+        if id(closed) not in self.programs:
+            self.programs[id(closed)] = _Straight(closed)
+        return self.programs[id(closed)]
+
     def chase(self, closed: ClosedJaxpr, values: list[Any], scope: Whole, target: int | None,
-              device: int | None, path: _Path) -> BadValue | int | None:
+              spot: Spot, path: _Path) -> BadValue | int | None:
         """Where what is bad in result `target`, or in the first bad one, comes from: an operation,
         or the input of which this is the number. None where nothing is bad."""
-        program = self.programs.get(id(closed))
-        if program is None:
-            program = self.programs[id(closed)] = _Straight(closed)
+        program = self.opened(closed)
         flags = self.flags(program, values, scope)
-        start = self._start(program, flags, target, device)
+        start = self._start(program, flags, target, spot)
         if start is None:
             return None
-        atom, device = start
+        atom, spot = start
         while True:
-            atom = program.origin(atom)
+            if spot.element is None:
+                atom = program.origin(atom)
+            self.spot = spot
             if atom in program.inputs:
-                self.device = device
                 return program.inputs[atom]  # type: ignore[index]
             if isinstance(atom, Literal) or atom in program.consts:
                 x = literal_value(atom) if isinstance(atom, Literal) else program.closed.consts[
@@ -402,41 +345,74 @@ class _Finder:
                 return self.of_argument("a constant that the function captures", x)
             i = program.made[atom]
             eqn = program.closed.eqns[i]
-            came: Any = self.operand(program, i, flags, device)
-            if holds_jaxprs(eqn):
-                came = self.inside(program, eqn, list(eqn.outvars).index(atom), device, path, came)
-                if isinstance(came, BadValue):
-                    return came
-                device = self.device
-            elif came is not None and scope is not WHOLE and not flags[
-                    program.origin(eqn.invars[came])][device]:
-                device = int(flags[program.origin(eqn.invars[came])].argmax())
-            if came is None:
-                return self.at(program, eqn, device, path)
-            atom = eqn.invars[came]
+            k = list(eqn.outvars).index(atom)
+            came = self.operand(program, i, k, flags, spot)
+            found = self.inside(program, eqn, k, spot, path, came) if holds_jaxprs(eqn) else came
+            if isinstance(found, BadValue):
+                return found
+            if found is None:
+                return self.at(program, eqn, k, spot, path)
+            k, spot = found
+            atom = eqn.invars[k]
 
-    def _start(self, program: _Straight, flags: dict[Any, Any], target: int | None,
-               device: int | None) -> tuple[Atom, int] | None:
+    def _start(self, program: _Straight, flags: dict[Any, Any], target: int | None, spot: Spot
+               ) -> tuple[Atom, Spot] | None:
         outvars = program.closed.jaxpr.outvars
         for out in outvars if target is None else [outvars[target]]:
             atom = program.origin(out)
             if isinstance(atom, Literal):
                 if self.looks_at(atom.aval) and self.bad(literal_value(atom)).any():
-                    return atom, device or 0
+                    return atom, Spot(spot.device or 0, None)
                 continue
             found = flags.get(atom)
-            if found is not None and (found.any() if device is None else found[device]):
-                return atom, int(found.argmax()) if device is None else device
+            if found is not None and (found.any() if spot.device is None else found[spot.device]):
+                device = int(found.argmax()) if spot.device is None else spot.device
+                return out, self.spot_in(program, out, device, spot.element)
         return None
 
-    def operand(self, program: _Straight, i: int, flags: dict[Any, Any], device: int) -> int | None:
-        """The operand of equation `i` from which its bad elements come; None where none has any."""
-        eqn = program.closed.eqns[i]
-        found: list[tuple[int, int]] = []
+    def spot_in(self, program: _Straight, atom: Atom, device: int, element: Element | None
+                ) -> Spot:
+        """A bad element of a value, that one if it is bad, or the first; none of a large program.
+        """
+        if program.bytes > MOST_BYTES or isinstance(atom, Literal):
+            return Spot(device, None)
+        x = program.scope.of(self.fetched(program, [atom])[0], device)
+        if element is None or not self.bad(np.asarray(x)[element]):
+            element = first_of(self.bad, x, ALL)
+        return Spot(device, element)
+
+    def operand(self, program: _Straight, i: int, k: int, flags: dict[Any, Any], spot: Spot
+                ) -> tuple[int, Spot] | None:
+        """The operand of equation `i`, and where in it, from which what is bad in result `k` comes;
+        None where none has any."""
+        eqn, device = program.closed.eqns[i], spot.device or 0
         exchanges = any([isinstance(e, NamedAxisEffect) for e in eqn.effects])
+        came = self._by_flags(program, eqn, flags, device, exchanges)
+        if came is None:
+            return None
+        if spot.element is None or exchanges:
+            here = flags.get(program.origin(eqn.invars[came]))
+            if here is not None and not here[device]:
+                device = int(here.argmax())
+            return came, self.spot_in(program, eqn.invars[came], device, None)
+        xs = [program.scope.of(x, device) for x in self.operands(program, eqn)]
+        found = [(program.made.get(program.origin(eqn.invars[j]), -1), j, at)
+                 for j, where in sources(eqn, xs, k, spot.element)
+                 if (at := first_of(self.bad, xs[j], where)) is not None]
+        if not found:
+            return None
+        _, j, at = min(found)
+        return j, Spot(device, at)
+
+    def _by_flags(self, program: _Straight, eqn: JaxprEqn, flags: dict[Any, Any], device: int,
+                  exchanges: bool) -> int | None:
+        """The operand of an equation that has bad elements, on that device, or, where devices
+        exchange theirs, on any."""
+        found: list[tuple[int, int]] = []
         for k, v in enumerate(eqn.invars):
             atom = program.origin(v)
-            here = flags.get(atom)
+            here = self.seen(literal_value(atom), WHOLE).repeat(len(program.scope.devices)) if (
+                isinstance(atom, Literal)) else flags.get(atom)
             if here is not None and (here[device] or (exchanges and here.any())):
                 found.append((program.made.get(atom, -1), k))
         if len(found) > 1 and eqn.primitive.name == "select_n":
@@ -445,27 +421,51 @@ class _Finder:
                 self.bad(cases[k - 1]) & (np.asarray(which) == k - 1))] or found
         return min(found)[1] if found else None
 
-    def at(self, program: _Straight, eqn: JaxprEqn, device: int, path: _Path) -> BadValue:
-        """The report of an equation."""
-        scope = program.scope
+    def at(self, program: _Straight, eqn: JaxprEqn, k: int, spot: Spot, path: _Path) -> BadValue:
+        """The report of an equation that makes what is bad in result `k`."""
+        scope, device = program.scope, spot.device or 0
         atoms = [*eqn.invars, *eqn.outvars]
         arrays = [x if isinstance(v, Literal) else scope.of(x, device) for v, x in zip(
             atoms, self.fetched(program, atoms), strict=True)]
         n = len(eqn.invars)
         return found_in(self.what, self.bad, eqn, arrays[:n], arrays[n:], path.steps, path.stacks,
-                        scope.devices[device], self.notes)
+                        scope.devices[device], self.notes, there=(k, spot.element))
 
     def of_argument(self, name: str, x: Any) -> BadValue:
         """The report of a value that came in bad."""
-        return found_in(self.what, self.bad, None, [], [x], (), (), None, self.notes, name)
+        return found_in(self.what, self.bad, None, [], [x], (), (), None, self.notes, name,
+                        (0, self.spot.element))
+
+    def behind_nans(self, closed: ClosedJaxpr, values: list[Any]) -> BadValue | int | None:
+        """As `chase`, of what is not finite: the first infinity that an element of the results
+        comes of. A note says of which ones it was looked for where there is none."""
+        program = self.opened(closed)
+        self.flags(program, values, WHOLE)
+        outs = self.fetched(program, program.closed.jaxpr.outvars)
+        bad = [[(k, tuple(map(int, at))) for at in np.argwhere(self.bad(x))]
+               for k, x in enumerate(outs) if self.looks_at(jax.typeof(x))]
+        places = [at for each in itertools.zip_longest(*bad) for at in each if at is not None]
+        first = None
+        for k, element in places[:_NANS]:
+            found = self.chase(closed, values, WHOLE, k, Spot(None, element), _Path((), ()))
+            told = self.of_argument("", values[found]) if isinstance(found, int) else found
+            if told and any([x.there is not None and np.isinf(x.there) for x in told.results]):
+                return found
+            first = first or told
+        if first:
+            place = first.line and f", of {first.operation} at {place_text(first.line)},"
+            more = len(places) - _NANS
+            self.notes.append(f"the first nan{place or ''} comes of none" + (
+                f", nor do {min(len(places), _NANS) - 1} others" if len(places) > 1 else "") + "."
+                + (f" What stands behind {more} more was not looked at." if more > 0 else ""))
+        return None
 
     # -- what holds programs
 
-    def inside(self, program: _Straight, eqn: JaxprEqn, k: int, device: int, path: _Path,
-               came: int | None) -> BadValue | int | None:
+    def inside(self, program: _Straight, eqn: JaxprEqn, k: int, spot: Spot, path: _Path,
+               came: tuple[int, Spot] | None) -> BadValue | tuple[int, Spot] | None:
         """As `chase`, of what is bad in result `k` of an equation that holds programs. `came` is
         the operand that may be why, where it cannot be opened."""
-        self.device = device
         name = eqn.primitive.name
         opens: Any = {"scan": self._loop, "while": self._loop, "cond": self._branch}.get(
             name, self._devices if eqn.primitive.holder.within else None)
@@ -474,73 +474,117 @@ class _Finder:
                 self.notes.append(f"{name} was taken whole: what it runs was not looked into.")
             return came
         operands = self.operands(program, eqn)
-        found = opens(eqn, k, operands, program.scope, device, path)
+        found = opens(eqn, k, operands, program.scope, spot, path)
         if found is None and came is None:
             self.notes.append(f"{name} gives one, but not when its parts are run alone: XLA "
                               "compiles them otherwise there.")
-        return came if found is None else found
+        if found is None:
+            return came
+        return (found, self.spot) if isinstance(found, int) else found
 
     def operands(self, program: _Straight, eqn: JaxprEqn) -> list[Any]:
         """The operands of an equation, those of all devices."""
         return [program.scope.stacked(x) if isinstance(v, Literal) else x
                 for v, x in zip(eqn.invars, self.fetched(program, eqn.invars), strict=True)]
 
-    def _branch(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, device: int,
+    def _branch(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, spot: Spot,
                 path: _Path) -> BadValue | int | None:
         branches = eqn.params["branches"]
-        index = int(np.clip(int(scope.of(operands[0], device)), 0, len(branches) - 1))
-        found = self.chase(branches[index], operands[1:], scope, k, device,
+        index = int(np.clip(int(scope.of(operands[0], spot.device or 0)), 0, len(branches) - 1))
+        found = self.chase(branches[index], operands[1:], scope, k, spot,
                            path.into(f"branch {index} of cond", eqn))
         return found + 1 if isinstance(found, int) else found
 
-    def _devices(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, device: int,
+    def _devices(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, spot: Spot,
                  path: _Path) -> BadValue | int | None:
-        inner = OnDevices(eqn.params, scope)
+        inner, closed = OnDevices(eqn.params, scope), eqn.params["jaxpr"]
         parts = inner.entered(operands, eqn.params["in_specs"])
-        found = self.chase(eqn.params["jaxpr"], parts, inner, k, None,
-                           path.into(eqn.primitive.name, eqn))
-        self.device = self.device * len(scope.devices) // len(inner.devices)
+        path = path.into(eqn.primitive.name, eqn)
+        shapes = [v.aval.shape for v in (*closed.jaxpr.invars, closed.jaxpr.outvars[k])]
+        there = inner.inward(spot.element, eqn.params["out_specs"][k], shapes[-1])
+        found = self.chase(closed, parts, inner, k, there, path)
+        if found is None and there.device is not None:
+            found = self.chase(closed, parts, inner, k, Spot(None, None), path)
+        device = self.spot.device or 0
+        if isinstance(found, int):
+            self.spot = Spot(device * len(scope.devices) // len(inner.devices), inner.outward(
+                self.spot, eqn.params["in_specs"][found], shapes[found]))
         return found
 
-    def _loop(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, device: int,
+    def _loop(self, eqn: JaxprEqn, k: int, operands: list[Any], scope: Whole, spot: Spot,
               path: _Path) -> BadValue | int | None:
+        self.spot = spot
         if not _is_loop(eqn):  # it gives the carry that it takes
             return eqn.params["num_consts"] + k  # type: ignore[no-any-return]
         loop, run = self.watching(eqn, scope)
         n, first, n_outs = loop.n_carry, loop.first, len(eqn.outvars)
-        since = self.since.get(id(eqn))
-        if since is None:
-            since = run(loop.length, operands)[n_outs]
-        at = int(scope.of(np.asarray(since), device)[k])
-        while at > 0:
+        if k >= n and spot.element is not None:  # a slice is of one iteration
+            at, spot = loop.row(spot.element[0]) + 1, Spot(spot.device, spot.element[1:])
+        else:
+            at = self._began(eqn, k, operands, scope, spot, loop.length)
+        for hop in itertools.count(1):
+            if at <= 0:
+                break
             outs = run(at - 1, operands)
-            since = np.asarray(outs[n_outs])
             found = self.chase(
                 loop.body, [*operands[loop.before:first], *outs[:n], *outs[n_outs + 1:]], scope, k,
-                device, path.into(f"iteration {at - 1} of {eqn.primitive}", eqn))
+                spot, path.into(f"iteration {at - 1} of {eqn.primitive}", eqn))
             if not isinstance(found, int):
                 return found
-            place = found + loop.before
+            place, spot = found + loop.before, self.spot
             if not first <= place < first + n:
+                if place >= first + n and spot.element is not None:
+                    self.spot = Spot(spot.device, (loop.row(at - 1), *spot.element))
                 return place
-            k, device = place - first, self.device
-            at = int(scope.of(since, device)[k])
+            k = place - first
+            if hop > _HOPS:  # an element may be handed on to another in each iteration
+                spot = Spot(spot.device, None)
+            at = self._began(eqn, k, operands, scope, spot, at - 1)
+        self.spot = spot
         return first + k if at == 0 else None
+
+    def _began(self, eqn: JaxprEqn, k: int, operands: Sequence[Any], scope: Whole, spot: Spot,
+               stop: int) -> int:
+        """Since which iteration of a loop result `k` has been bad there, before iteration `stop`:
+        as `Loop.watched` says it."""
+        loop, run = self.watching(eqn, scope)
+        there = None if spot.element is None or math.prod(eqn.outvars[k].aval.shape) == 1 else (
+            k, spot.element)
+        since = self.since.get(id(eqn)) if there is None and stop == loop.length else None
+        if since is None:
+            since = run(stop, operands, there)[len(eqn.outvars)]
+        return int(scope.of(np.asarray(since), spot.device or 0)[k])
+
+    def _flag(self, x: Any, number: Any) -> Any:
+        """Whether an element, by its number in a traced value, is bad, or any if that is -1."""
+        if not self.looks_at(jax.typeof(x)) or x.size == 0:
+            return False
+        bad = self.predicate(x)
+        return jnp.where(number < 0, jnp.any(bad), jnp.ravel(bad)[number])
 
     def watching(self, eqn: JaxprEqn, scope: Whole) -> tuple[Loop, Callable[..., Any]]:
         """A loop, and what runs it watched, from `Loop.watched`."""
         if id(eqn) in self.loops:
             return self.loops[id(eqn)]  # type: ignore[no-any-return]
         loop = Loop.of(eqn)
-        program = scope.compiled(loop.watched(
-            lambda x: jnp.any(self.predicate(x)) if self.looks_at(jax.typeof(x)) else False))
+        program = scope.compiled(loop.watched(self._flag))
+        n_outs = len(eqn.outvars)
 
-        def run(stop: int, operands: Sequence[Any]) -> list[Any]:
-            start = [self.seen(x, scope) for x in operands[loop.first:][:loop.n_carry]]
-            start += [np.zeros(len(scope.devices), bool)] * (len(eqn.outvars) - loop.n_carry)
-            since = np.stack(start, 1).astype(np.int32) - 1
-            return list(program(scope.number(stop), since if scope is not WHOLE else since[0],
-                                *operands))
+        def run(stop: int, operands: Sequence[Any], there: tuple[int, Element] | None = None
+                ) -> list[Any]:
+            start = list(operands[loop.first:][:loop.n_carry])
+            numbers = np.full((len(scope.devices), n_outs), -1, np.int32)
+            if there is not None:
+                k, element = there
+                numbers[:, k] = np.ravel_multi_index(element, eqn.outvars[k].aval.shape)
+                if k < len(start):
+                    start[k] = start[k][(slice(None),) * (scope is not WHOLE) + element]
+            flags = [self.seen(x, scope) for x in start]
+            flags += [np.zeros(len(scope.devices), bool)] * (n_outs - len(flags))
+            since = np.stack(flags, 1).astype(np.int32) - 1
+            if scope is WHOLE:
+                since, numbers = since[0], numbers[0]
+            return list(program(scope.number(stop), since, numbers, *operands))
 
         self.loops[id(eqn)] = loop, run
         return loop, run

@@ -58,14 +58,15 @@ class Loop(Record):
         """Which slice iteration `i` takes."""
         return self.length - 1 - i if self.reverse else i
 
-    def watched(self, flag: Callable[[Any], Any]) -> Callable[..., list[Any]]:
-        """A function of an iteration to stop before, since when each result has been bad, and the
-        operands of the loop. It gives the results up to there, and since which iteration, counted
-        from 1, each has been bad then: 0 where it came in so, -1 where it is not; of stacked
-        results it is the first bad slice. Last come the slices that the iteration takes."""
+    def watched(self, flag: Callable[[Any, Any], Any]) -> Callable[..., list[Any]]:
+        """A function of an iteration to stop before, since when each result has been bad, numbers
+        of their elements for `flag(result, number)`, and the operands of the loop. It gives the
+        results up to there, and since which iteration, counted from 1, each has been bad then: 0
+        where it came in so, -1 where it is not; of stacked results it is the first bad slice. Last
+        come the slices that the iteration takes."""
         n, first, body = self.n_carry, self.first, self.body
 
-        def run(stop: Any, since: Any, *operands: Any) -> list[Any]:
+        def run(stop: Any, since: Any, numbers: Any, *operands: Any) -> list[Any]:
             start, slices = operands[first:first + n], operands[first + n:]
 
             def row(i: Any) -> list[Any]:
@@ -76,7 +77,7 @@ class Loop(Record):
                 outs = jaxpr_as_fun(body)(*operands[self.before:first], *carry, *row(i))
                 stacked = [lax.dynamic_update_index_in_dim(x, y, self.row(i), 0)
                            for x, y in zip(stacked, outs[n:], strict=True)]
-                bad = jnp.array([*map(flag, outs)])
+                bad = jnp.array([*map(flag, outs, numbers)])
                 began = jnp.where(since < 0, i + 1, since)
                 kept = jnp.where(jnp.arange(len(outs)) < n, -1, since)
                 return i + 1, outs[:n], stacked, jnp.where(bad, began, kept)

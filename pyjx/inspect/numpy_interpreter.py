@@ -109,7 +109,7 @@ def _run(eqn: JaxprEqn, operands: list[Any], account: Account) -> Sequence[Any]:
         inner = program_of(eqn.primitive, params)
         if inner is not None:
             return evaluate(inner.jaxpr, inner.consts, operands, account)
-    rule = _rule_of(eqn.primitive)
+    rule = rule_of(eqn.primitive)
     if rule is not None and not any([_is_odd(v.aval) for v in (*eqn.invars, *eqn.outvars)]) \
             and all([np.size(x) for x in operands]):
         if rule in _INTEGERS_TOO:
@@ -330,7 +330,7 @@ _INTEGERS_TOO = (_convert,)
 
 
 @kept(4096)
-def _rule_of(primitive: Primitive) -> Rule | None:
+def rule_of(primitive: Primitive) -> Rule | None:
     """How NumPy computes an operation; None where it has no function for it."""
     if primitive in _RULES:
         return _RULES[primitive]

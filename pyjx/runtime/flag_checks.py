@@ -25,8 +25,8 @@ pkgutil = deferred("pkgutil")  # for what goes wrong alone
 # Who says which operation made a value: of a room above, which is loaded where one is bad.
 FINDER = "pyjx.inspect.finding:find_again"
 listeners: list[Callable[[FloatingPointError], object]] = []  # to errors that programs may catch
-# Whether an infinity that a NaN comes of is looked for where results are NaN.
-behind_nans = LocalState("behind_nans", False)
+# Where infinities that NaN come of are looked for, the programs of which it was done; else None.
+behind_nans = LocalState("behind_nans", None)
 
 
 def consumed(keys: Any) -> Any:
@@ -88,7 +88,7 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
     The error has what was found, as its attribute `found` and as a note.
     """
     kind = next(filter(None, map(not_a_number, outs)), None)
-    suspected = kind is None and behind_nans.value and any([_has(np.isnan, x) for x in outs])
+    suspected = kind is None and _may_hide_infinities(closed, args, outs)
     if kind is None and not suspected:
         return
     if any(getattr(x, "is_deleted", bool)() for x in args):
@@ -119,6 +119,18 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
     for hear in listeners:
         hear(error)
     raise error
+
+
+def _may_hide_infinities(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> bool:
+    """Whether an infinity is to be looked for behind the NaN of results: once where NaN come in, as
+    they do in all steps of a training behind the first that gives some."""
+    programs = behind_nans.value
+    if programs is None or not any([_has(np.isnan, x) for x in outs]):
+        return False
+    if closed in programs and any([_has(np.isnan, x) for x in args]):
+        return False
+    programs.add(closed)
+    return True
 
 
 def _has(is_bad: Callable[[Any], Any], x: Any) -> bool:

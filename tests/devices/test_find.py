@@ -56,6 +56,24 @@ def test_the_device_of_an_element(mesh):
     assert found.element == (6, 3) and found.device == str(jax.devices()[7])
 
 
+def test_the_operation_of_one_of_several_elements(mesh):
+    def local(x):
+        return jnp.sin(x) / x + (x - 7) * jnp.log(jnp.abs(x - 7))
+
+    mapped = jax.shard_map(local, mesh=mesh, in_specs=P("y", "x"), out_specs=P("y", "x"))
+    x = jnp.array([jnp.arange(8.0), jnp.arange(8.0)[::-1]])
+    for row, column in np.ndindex(2, 8):
+        found = inspect.find(lambda x, at=(row, column): mapped(x)[at], x)
+        operation = {0: "div", 7: "mul"}.get(int(x[row, column]))
+        assert (found.operation, found.device) == (
+            operation, operation and f"x={column // 2}, y={row}"), found
+    doubled = jax.shard_map(lambda x: x * 2, mesh=mesh, in_specs=P(("y", "x")),
+                            out_specs=P(("y", "x")))
+    x = jnp.ones(8).at[1].set(jnp.nan).at[5].set(jnp.nan)
+    for i in (1, 5):
+        assert inspect.find(lambda x, i=i: doubled(x)[i], x).element == (i,)
+
+
 def test_in_pmap():
     def f(x):
         return jnp.log(x) * 2  # HERE
