@@ -27,10 +27,10 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.records import Record
 from pyjx.core.source_info import raised_at
 from pyjx.core.specs import PartitionSpec
-from pyjx.core.symbolic.expressions import DimExpr
+from pyjx.core.symbolic.expressions import CONSTANT, DimExpr
 from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.scopes import SymbolicScope
-from pyjx.core.symbolic.solving import expressions_in, solve, solved, variables_in
+from pyjx.core.symbolic.solving import constraints_in, expressions_in, solve, solved, variables_in
 from pyjx.core.trace import Tracer, eager_trace, names_lines, state, trace_to_jaxpr
 from pyjx.core.value_texts import counted, shortened
 from pyjx.dynamic import control, indexed_parts  # noqa: F401  their rules
@@ -113,18 +113,21 @@ class BucketUse(Record):
 
     Attributes:
       bounds: the largest size of each dimension, by name.
+      conditions: what holds for its sizes besides: what the function was told that asked.
       sizes: those that it was called with.
       calls: how often it was called, but for sizes that have a program of their own since.
       padding: the share of padding in its padded arguments, of all calls.
     """
 
     bounds: dict[str, int]
+    conditions: tuple[str, ...]
     sizes: tuple[dict[str, int], ...]
     calls: int
     padding: float
 
     def __str__(self) -> str:
-        bounds = ", ".join([f"{name} <= {n}" for name, n in self.bounds.items()])
+        bounds = ", ".join([*[f"{name} <= {n}" for name, n in self.bounds.items()],
+                            *self.conditions])
         return (f"bucket {bounds}: {counted(len(self.sizes), 'size')}, "
                 f"{counted(self.calls, 'call')}, {self.padding:.0%} of its arguments padding")
 
@@ -258,8 +261,8 @@ def uses(buckets: Iterable[Bucket]) -> list[BucketUse]:
                 if (own := _sized(aval, dict(sizes))) is not aval:
                     true += plan.calls * own.size
                     full += plan.calls * padded.size
-        found.append(BucketUse(dict(of.bounds), tuple(map(dict, plans)), calls,
-                               1 - true / full if full else 0.0))
+        found.append(BucketUse(dict(of.bounds), tuple(constraints_in(of.source.in_avals)),
+                               tuple(map(dict, plans)), calls, 1 - true / full if full else 0.0))
     return found
 
 
@@ -537,7 +540,7 @@ class DynamicSpec(JitSpec):
         Raises:
           InconclusiveDimensionOperation: it cannot be traced without numbers.
         """
-        conditions: tuple[str, ...] = ()
+        conditions: dict[str, str] = {}  # and where they were asked for
         while True:
             traced = self._traced_under(conditions, in_tree, avals, static)
             if traced is None:
@@ -551,14 +554,14 @@ class DynamicSpec(JitSpec):
                     return None
                 self._raise_unsized(traced, bool(answers) and answers[0] not in conditions, in_tree,
                                     avals, static, values)
-            conditions += (answers[0],)
+            conditions[answers[0]] = traced.place
 
-    def _traced_under(self, conditions: tuple[str, ...], in_tree: TreeDef, avals: tuple[Any, ...],
+    def _traced_under(self, conditions: Mapping[str, str], in_tree: TreeDef, avals: tuple[Any, ...],
                       static: Any) -> _Traced | None:
         """The function traced for sizes of which these conditions hold."""
         base, known = self.scope, self.padded.traced
         key = (in_tree, self.symbolic_avals(base, in_tree, avals, static), static,
-               configuration.trace_context(), conditions)
+               configuration.trace_context(), tuple(conditions))
         with programs.one_thread((id(base), "symbolic")):
             found = known.get(key)
             if found is not None and (found.call is None or found.call.is_current()):
@@ -568,6 +571,8 @@ class DynamicSpec(JitSpec):
                                       ) if conditions else base
             except ValueError:  # there is no such condition
                 return None
+            for c in scope.constraints:
+                c.place = conditions.get(c.text, "")
             if not all([isinstance(scope.variable(v), DimExpr) for v in variables_in(key[1])]):
                 return None
             symbolic = self.symbolic_avals(scope, in_tree, avals, static)
@@ -723,7 +728,9 @@ def _answered(difference: Any, is_equality: bool, values: Mapping[str, int]) -> 
         return ""
     n = difference.evaluate(values)
     if not is_equality:
-        return f"{difference} >= 0" if n >= 0 else f"{difference} <= -1"
+        constant = dict(difference.terms).get(CONSTANT, 0)
+        rest = difference - constant
+        return f"{rest} >= {-constant}" if n >= 0 else f"{rest} <= {-constant - 1}"
     if n != 0:
         return ""
     # One side of an equation is a single term, of what the other side does not speak of.

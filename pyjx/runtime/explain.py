@@ -20,6 +20,7 @@ from pyjx.core.call_code import is_listed
 from pyjx.core.frames import is_internal, user_frame, user_line
 from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.records import Record
+from pyjx.core.symbolic.solving import constraints_in
 from pyjx.core.value_texts import counted, in_short, size_text
 from pyjx.guards import guard
 from pyjx.runtime import backends, cache, ledger, programs
@@ -78,8 +79,9 @@ class Change(Record):
 
     Attributes:
       kind: what differs: `shape`, `rank`, `dtype`, `shape and dtype`, `weak type`, `sharding`,
-        `static`, `default`, `structure`, `keyword`, `function`, `options`, `flag`, `axes`,
-        `tracer`, `cleared` or `evicted`.
+        `answer` (of what the function asks of sizes that have names), `static`, `default`,
+        `structure`, `keyword`, `function`, `options`, `flag`, `axes`, `tracer`, `cleared` or
+        `evicted`.
       where: the argument with its path, such as `batch['x']`, or the flag; empty for the function.
       before, after: what it was and what it is.
     """
@@ -349,6 +351,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
 CURES = {
     "shape": "pad the argument to one of a few shapes, or have jit do it by its option dynamic",
     "rank": "give the argument the same number of axes in each call",
+    "answer": "each answer to what the function asks of its sizes is traced apart: let it compute "
+              "with them by jax.numpy, or accept a trace for each",
     "dtype": "convert the argument to one dtype before the call",
     "shape and dtype": "convert the argument to one dtype, and pad it to one of a few shapes or "
                        "have jit do it by its option dynamic",
@@ -476,12 +480,23 @@ def _named(options: Any) -> dict[str, Any]:
 
 def _type_changes(before: Entry, after: Entry) -> list[Change]:
     then = dict(zip(layout(before).leaves, before.avals, strict=True))
-    changes = []
+    changes, answers = [], _answers(before, after)
     for path, now in zip(layout(after).leaves, after.avals, strict=True):
         old = then.get(path)
         if old is not None and old is not now and old != now:
-            changes.append(Change(_kind(old, now), "".join(path), type_text(old), type_text(now)))
-    return changes
+            texts = type_text(old), type_text(now)
+            if texts[0] != texts[1] or not answers:
+                changes.append(Change(_kind(old, now), "".join(path), *texts))
+    return changes + answers
+
+
+def _answers(before: Entry, after: Entry) -> list[Change]:
+    """What a function was told otherwise that asks of sizes that have names."""
+    then, now = constraints_in(before.avals), constraints_in(after.avals)
+    gone = ", ".join([text for text in then if text not in now])
+    told = ", ".join([text + (place and f", asked at {place}") for text, place in now.items()
+                      if text not in then])
+    return [Change("answer", "its sizes", gone, told or "not asked")] if gone or told else []
 
 
 def _kind(old: Any, now: Any) -> str:

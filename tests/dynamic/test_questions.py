@@ -14,7 +14,7 @@ from pyjx import configuration as config
 from pyjx import lax
 from pyjx.core import tracebacks
 from pyjx.errors import InconclusiveDimensionOperation
-from pyjx.runtime.explain import RetraceWarning
+from pyjx.runtime.explain import RetraceWarning, cure_for
 
 
 def ones(n):
@@ -51,6 +51,28 @@ def test_what_is_asked_is_answered_for_the_size_at_hand(fun, at_most):
         np.testing.assert_allclose(dynamic(ones(n)), fun(jnp.asarray(ones(n))), rtol=1e-6)
     plans = [*dynamic._jit_spec.padded.values()]
     assert len({plan.plan.bucket for plan in plans if plan}) + plans.count(None) <= at_most
+
+
+def test_which_answer_another_trace_is_of():
+    @jax.jit(dynamic={"x": ("n",)})
+    def fun(x):
+        return x.sum() if x.shape[0] > 10 else x.max()
+
+    for n in (20, 5, 300, 3):
+        fun(ones(n))
+    first, second = fun.explain().traces
+    change, = second.changes
+    assert (first.changes, change.kind, change.where, change.before) == (
+        (), "answer", "its sizes", "n >= 11")
+    line = fun.__wrapped__.__code__.co_firstlineno + 2
+    assert change.after.startswith("n <= 10, asked at ") and f"py:{line} (" in change.after
+    assert "by its option dynamic" not in cure_for(change)
+    assert [str(use).split(":")[0] for use in fun.explain().buckets] == [
+        "bucket n <= 32, n >= 11", "bucket n <= 8, n <= 10", "bucket n <= 512, n >= 11"]
+    sliced = jax.jit(lambda x: x[:5].sum(), dynamic={"x": ("n",)})
+    for n in (20, 3):
+        sliced(ones(n))
+    assert sliced.explain().traces[1].cause == "its sizes: min(n, 5) == n"
 
 
 def test_what_inner_functions_and_rules_remember_was_asked_too():

@@ -34,12 +34,14 @@ KEPT = 4096  # bounds that a scope remembers
 
 
 class Constraint:
-    """What a user says of the variables: `difference == 0`, or `difference >= 0`."""
+    """What a user says of the variables: `difference == 0`, or `difference >= 0`. `place` is the
+    line that asks for it, where it is the answer to a question of the program's."""
 
-    __slots__ = ("difference", "is_equality", "text")
+    __slots__ = ("difference", "is_equality", "place", "text")
 
     def __init__(self, text: str, difference: Any, is_equality: bool) -> None:
         self.text = text
+        self.place = ""
         self.difference = difference
         self.is_equality = is_equality
 

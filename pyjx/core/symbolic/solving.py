@@ -85,6 +85,11 @@ def variables_in(avals: Sequence[Any]) -> list[str]:
     return sorted(names)
 
 
+def constraints_in(avals: Sequence[Any]) -> dict[str, str]:
+    """What is said of the variables in types, and the place that asked for it."""
+    return {c.text: c.place for *_, d in expressions_in(avals) for c in d.scope.constraints}
+
+
 class UnexpectedDimVar(ValueError):
     """A constraint speaks of a variable that is in no argument's shape.
 
