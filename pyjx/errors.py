@@ -91,7 +91,10 @@ class TracerBoolConversionError(ConcretizationTypeError):
         switch = _type(tracer).startswith(("bool", "int", "uint"))
         static = as_static(tracer, "True or False" if switch else "a number") if (
             _is_argument(tracer, ".+")) else ""
-        alone = switch and _is_argument(tracer, r"\w+")  # nothing else is meant
+        if _makers(tracer)[-1:] == [CHECKPOINT]:
+            static = cure_for(tracer)
+        alone = switch and any([  # nothing else is meant
+            _is_argument(tracer, r"\w+", by) for by in ("jit", CHECKPOINT)])
         known = static if alone else "".join([
             _CURES[by] for by in ("eval_shape", "make_jaxpr")
             if switch and _is_argument(tracer, ".+", by)])
@@ -306,6 +309,7 @@ AS_STATIC = ("If the value is the same in every call, or takes few different one
              "argument it comes from as static (static_argnums or static_argnames of jit), and "
              "pass {} there: arrays cannot be static.")
 ARRAY_OF_STATIC = "In the function, np.asarray makes an array of a static tuple."
+CHECKPOINT = "checkpoint / remat"
 OF_CHECKPOINTS = (
     "Consider using the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`, or "
     "static_argnames: Python sees the arguments that they name as they are, not as traced arrays.")
@@ -317,19 +321,23 @@ _CURES = {
                       "value outside, return it beside the result (has_aux=True).",
     "scan": _OF_LOOPS, "while_loop": _OF_LOOPS, "fori_loop": _OF_LOOPS,
     "cond": _OF_BRANCHES, "switch": _OF_BRANCHES,
-    "checkpoint / remat": OF_CHECKPOINTS,
+    CHECKPOINT: OF_CHECKPOINTS,
     "eval_shape": "Bind an argument that must be known: jax.eval_shape(lambda x: f(x, 2), x).",
     "make_jaxpr": "Let an argument that must be known be static: "
                   "jax.make_jaxpr(f, static_argnums=1)(x, 2).",
 }
 
 
+def _makers(tracer: Any) -> list[str]:
+    """The transformations that made a tracer, the innermost last."""
+    return ["".join(found) for found in _MAKER.findall(_origin(tracer))]
+
+
 def _is_argument(tracer: Any, name: str, by: str = "jit") -> bool:
     """Whether a value is an argument of a jitted function, or of one that is traced `by` another,
     or a part of one if names match those, not one that is made of some."""
     origin = _origin(tracer)
-    makers = ["".join(found) for found in _MAKER.findall(origin)]
-    return (makers[-1:] == [by] and "came from the operation" not in origin
+    return (_makers(tracer)[-1:] == [by] and "came from the operation" not in origin
             and re.search(fr"depends on the value of the argument {name}\.$", origin) is not None)
 
 
@@ -381,8 +389,7 @@ def cure_for(tracer: Any, passed: str = NUMBERS, of_argument: str | None = None)
     """What is in the place of a value that Python asks a tracer for, by the innermost
     transformation that made it; `passed` is what a static argument may be, and `of_argument` what
     is said where the value depends on one that may be."""
-    origin = _origin(tracer)
-    makers = ["".join(found) for found in _MAKER.findall(origin)]
+    origin, makers = _origin(tracer), _makers(tracer)
     if makers[-1:] == ["jit"] and "depends on the value" not in origin:
         return "Make it of NumPy's arrays, whose values Python has."
     if makers[-1:] == ["jit"] and of_argument is not None:
@@ -396,7 +403,8 @@ def cure_for(tracer: Any, passed: str = NUMBERS, of_argument: str | None = None)
     if of_argument is not None:
         other = "Compute it of numbers that Python has."
     said = _CURES.get(makers[-1] if makers else "", other)
-    return as_static(tracer, passed, said) if said is AS_STATIC else said.format(passed)
+    static = said in (AS_STATIC, OF_CHECKPOINTS)
+    return as_static(tracer, passed, said) if static else said.format(passed)
 
 
 def cure_for_argument(tracer: Any, of_array: bool) -> str:

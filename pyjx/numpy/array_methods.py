@@ -74,7 +74,7 @@ def _leave(name: str, x: Array, other: object, reflected: bool = False) -> Any:
             f"{kinds[reflected]!r} and {kinds[not reflected]!r}")
     if text and name == "__radd__":
         said = f'can only concatenate str (not "{kinds[0]}") to str'
-    further = ("; to repeat it, use Python's int, as a static argument of jit is"
+    further = ("; to repeat it, use Python's int, as a static argument is"
                ) * (repeats and count and type(other) in (list, tuple))
     sides = ("y", "x") if reflected else ("x", "y")
     raise TypeError(f"{said}; {_leaving_cure(x, other, name, *sides)}{further}")

@@ -249,7 +249,7 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Any,
     named = [i for i, name in enumerate(parameters.positional) if name in names] \
         if parameters else []
 
-    options = Options(static_argnums, names, traced_for="checkpoint / remat")
+    options = Options(static_argnums, names, traced_for=errors.CHECKPOINT)
 
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         n = len(args)
@@ -262,12 +262,7 @@ def _checkpoint(fun: Callable[..., Any], prevent_cse: Any, policy: Any,
                 * bool(kwargs))
         spec = _RematSpec(fun, options if not named else options._replace(
             static_argnums=(*static_argnums, *[i for i in named if i < n])))
-        try:
-            traced, leaves = spec.trace(args, kwargs)
-        except errors.ConcretizationTypeError as error:
-            if "`jax.checkpoint`" not in str(error):
-                error.args = (f"{error}\n{errors.OF_CHECKPOINTS}",)
-            raise
+        traced, leaves = spec.trace(args, kwargs)
         closed, flags = traced.closed, prevent_cse
         if not isinstance(flags, bool):
             dynamic, dynamic_kw, _ = spec.without_static(args, kwargs)

@@ -585,7 +585,7 @@ ROWS = np.ones((10, 3), "f4")
      "the argument i.\nWhile the function is traced, the array has no value."),
     (lambda i: np.zeros(3).__setitem__(0, i), "setting an array element with a sequence.\nThe err"),
     (lambda i: [0, 1].__setitem__(i, 5), "the argument i.\nIf the value is the same"),
-    (lambda i: [i] * i, "; to repeat it, use Python's int, as a static argument of jit is"),
+    (lambda i: [i] * i, "; to repeat it, use Python's int, as a static argument is"),
     (lambda i: [i] @ jnp.ones(3), "; make it an array with jnp.asarray"),
 ])
 def test_what_asks_for_a_traced_value_has_what_serves_in_its_place(function, words):

@@ -439,7 +439,10 @@ def test_where_another_argument_serves_none_is_static(call, cure):
 def test_what_a_checkpoint_function_must_know_is_static_there(body):
     text = said(jax.checkpoint(body), 1.0, 2)
     assert text.count("Consider using the `static_argnums` parameter for `jax.remat`") == 1
+    assert "remat" not in text.partition("More:")[2]
     jax.checkpoint(body, static_argnums=1)(1.0, 2)
+    text = said(jax.checkpoint(lambda x, p: body(x, p["n"])), 1.0, {"n": 2})
+    assert "Let the value be an argument of its own that is static." in text
 
 
 @pytest.mark.parametrize("traced", [jax.eval_shape, lambda f, x: jax.make_jaxpr(f)(x)])
