@@ -98,7 +98,7 @@ CASES = {
                    "Unrecognized config option: foo. python -m pyjx explain lists them."),
     "sum": (lambda: jnp.sum(X, axis=1.5), TypeError, "axis must be an integer, got 1.5"),
     "zeros": (lambda: jnp.zeros(2, 3), TypeError,
-              "give the shape as one tuple, as in zeros((2, 3))"),
+              "give the shape as one tuple, as in zeros((n, 3))"),
     "add": (lambda: jnp.asarray(X) + jnp.ones(4), ValueError,
             "add: Incompatible shapes for broadcasting: shapes=[(2, 3), (4,)]"),
     "where": (lambda: jnp.where(X > 0, X, jnp.ones(4)), ValueError,
@@ -163,7 +163,7 @@ CASES = {
     "grad-argnums": (lambda: jax.grad(lambda x: x, argnums="x"), TypeError,
                      "grad: argnums must be a sequence of integers"),
     "grad-keyword": (lambda: jax.grad(lambda x: x)(x=1.0), TypeError,
-                     "Arguments given by keyword are not differentiated"),
+                     "argnums counts from 0, without arguments given by keyword"),
     "checkpoint": (lambda: jax.checkpoint(lambda x: x, policy="dots"), TypeError,
                    "checkpoint: policy must be None or a function"),
     "checkpoint-maker": (
@@ -492,6 +492,10 @@ WHOLE = {
     "tensordot": (lambda: jnp.tensordot(A, B, 1), TypeError, f"tensordot: {_SUMMED}"),
     "dot_general": (
         lambda: jax.lax.dot_general(A, B, (((1,), (0,)), ((), ()))), TypeError, _SUMMED),
+    "einsum-dots": (lambda: jnp.einsum("...i, ...j -> ...ij", X, jnp.ones((7, 5))), ValueError,
+                    "Size of label '...' for operand 1 (7) does not match previous terms (2). "
+                    "Operand 0, '...i' of shape (2, 3), has size 2 along '...', and operand 1, "
+                    "'...j' of shape (7, 5), has 7."),
     "einsum": (lambda: jnp.einsum("ij,jk", A, B), ValueError,
                "Size of label 'j' for operand 1 (5) does not match previous terms (4). Operand 0, "
                "'ij' of shape (3, 4), has size 4 along 'j', and operand 1, 'jk' of shape (5, 6), "

@@ -480,7 +480,7 @@ def check_and_canonicalize_user_dtype(dtype: Any, fun_name: str | None = None) -
             text = f"Cannot interpret {shortened(dtype)} as a data type"
         if type(dtype) is int and fun_name in ("zeros", "ones", "empty"):
             where += (". If it is a dimension, give the shape as one tuple, as in "
-                      f"{fun_name}((2, {dtype}))")
+                      f"{fun_name}((n, {dtype}))")
         elif fun_name == "view" and isinstance(dtype, (int, tuple, list)):
             where += f". A shape is for x.reshape({shortened(dtype)})"
         elif fun_name in ("array", "asarray") and isinstance(dtype, (int, float, list, tuple)):

@@ -131,8 +131,9 @@ class BadValue(Record):
             return "\n".join([f"No {self.what} was found.", *notes])
         lines = []
         if self.argument is not None:
-            lines.append(f"The first {self.what} comes in with {self.argument}, "
-                         f"at element {list(self.element or ())}: {self.results[0]}.")
+            at = f", at element {list(self.element)}" if self.element else ""
+            lines.append(f"The first {self.what} comes in with {self.argument}{at}: "
+                         f"{self.results[0]}.")
             lines.append("  No operation makes it: look at where this value is made.")
             return "\n".join([*lines, *notes])
         lines.append(f"{self.operation} makes the first {self.what}, at {place_text(self.line)}")
@@ -142,7 +143,7 @@ class BadValue(Record):
         lines += [f"  in {self.transformation}"] if self.transformation else []
         lines += [f"  in {step}" for step in self.steps]
         lines += [f"  on device {self.device}"] if self.device is not None else []
-        if self.element is not None:
+        if self.element:  # a scalar's has no index
             lines.append(f"  at element {list(self.element)} of its result")
         lines += [f"  operand {i}: {x}" for i, x in enumerate(self.operands)]
         lines += [f"  result: {x}" for x in self.results]

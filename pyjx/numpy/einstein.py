@@ -104,8 +104,8 @@ def parse(subscripts: str, shapes: Shapes) -> tuple[list[str], str]:
     return terms, output
 
 
-def _sizes(terms: list[str], shapes: Shapes) -> dict[str, int]:
-    """The size of each letter; 1 gives way to others."""
+def _sizes(terms: list[str], shapes: Shapes, subscripts: str) -> dict[str, int]:
+    """The size of each letter; 1 gives way to others. Messages have the `subscripts` as given."""
     sizes: dict[str, int] = {}
     for k, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
         for c, n in zip(term, shape, strict=True):
@@ -113,10 +113,13 @@ def _sizes(terms: list[str], shapes: Shapes) -> dict[str, int]:
             if known not in (1, n) and n != 1:
                 first = next(i for i in range(k + 1) if known in [
                     m for d, m in zip(terms[i], shapes[i], strict=True) if d == c])
-                raise ValueError(f"Size of label '{c}' for operand {k} ({n}) does not match "
-                                 f"previous terms ({known}). Operand {first}, '{terms[first]}' of "
-                                 f"shape {shapes[first]}, has size {known} along '{c}', and "
-                                 f"operand {k}, '{term}' of shape {shape}, has {n}.")
+                given, label = subscripts.replace(" ", "").partition("->")[0].split(","), c
+                if c not in subscripts:
+                    label = "..."
+                raise ValueError(f"Size of label '{label}' for operand {k} ({n}) does not match "
+                                 f"previous terms ({known}). Operand {first}, '{given[first]}' of "
+                                 f"shape {shapes[first]}, has size {known} along '{label}', and "
+                                 f"operand {k}, '{given[k]}' of shape {shape}, has {n}.")
             sizes[c] = known if n == 1 else n
     return sizes
 
@@ -224,7 +227,7 @@ def _searched_path(terms: list[str], output: str, shapes: Shapes, optimize: Any
 @kept(4096, "plans of einsum")
 def _plan(subscripts: str, shapes: Shapes, optimize: Any) -> list[Step]:
     terms, output = parse(subscripts, shapes)
-    sizes = _sizes(terms, shapes)
+    sizes = _sizes(terms, shapes, subscripts)
     plan = _Planner(terms, shapes)
     for k in range(len(terms)):
         plan.drop_ones(k, sizes)

@@ -110,10 +110,11 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
             f"invalid value ({kind}) encountered in {name}, and the operation was not found: "
             + " ".join(found.notes or ["it was not there when the program was run again."]))
     else:
+        at = f", at element {list(found.element)}" if found.element else ""
         error = FloatingPointError(
             f"invalid value ({kind}) encountered in {name}. Its operations did not make it: "
             "it is among the inputs or is a literal of the function. It comes in with "
-            f"{found.argument}, at element {list(found.element or ())}. Look at "
+            f"{found.argument}{at}. Look at "
             "where this is made, or let jax.debug_nans(False) hold where such values are meant.")
     error.found = found  # type: ignore[attr-defined]
     for hear in listeners:

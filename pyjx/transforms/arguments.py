@@ -75,10 +75,10 @@ def _position(i: int, argnums: Argnums, n_args: int, fun: Callable[..., Any], fo
         raise TypeError(
             f"differentiating with respect to argnums={argnums} requires at least {highest + 1} "
             f"positional arguments to be passed by the caller, but got only {n_args} positional "
-            "arguments. Arguments given by keyword are not differentiated.")
+            "arguments. argnums counts from 0, without arguments given by keyword.")
     raise ValueError(f"argnums of {source_of(fun)} must have value greater than or equal to "
                      f"-len(args) and less than len(args), but got value {i} for len(args) == "
-                     f"{n_args}. Arguments given by keyword are not differentiated.")
+                     f"{n_args}. argnums counts from 0, without arguments given by keyword.")
 
 
 def at_argnums(fun: Callable[..., Any], argnums: Argnums, args: Sequence[Any],

@@ -308,7 +308,8 @@ class custom_jvp(CustomFunction[R]):
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if self.jvp is None:
             raise AttributeError(f"No JVP defined for custom_jvp function {self.__name__} using "
-                                 f"defjvp. It is {source_of(self.fun)}.")
+                                 f"defjvp. It is {source_of(self.fun)}. Give it its rule by "
+                                 f"{self.__name__}.defjvp(jvp), where it is made.")
         args = self.positional(args, kwargs)
         dynamic, static = self.split(args)
         if static and any(isinstance(x, Tracer) for x in flatten(static)[0]):

@@ -285,7 +285,8 @@ class custom_vjp(CustomFunction[R]):
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if (self.fwd is None or self.bwd is None) and self.remat_rules is None:
             raise AttributeError(f"No VJP defined for custom_vjp function {self.__name__} using "
-                                 f"defvjp. It is {source_of(self.fun)}.")
+                                 f"defvjp. It is {source_of(self.fun)}. Give it its rules by "
+                                 f"{self.__name__}.defvjp(fwd, bwd), where it is made.")
         args = self.positional(args, kwargs)
         dynamic, static = self.split(args)
         if static:
