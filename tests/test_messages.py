@@ -492,10 +492,6 @@ WHOLE = {
     "tensordot": (lambda: jnp.tensordot(A, B, 1), TypeError, f"tensordot: {_SUMMED}"),
     "dot_general": (
         lambda: jax.lax.dot_general(A, B, (((1,), (0,)), ((), ()))), TypeError, _SUMMED),
-    "einsum-dots": (lambda: jnp.einsum("...i, ...j -> ...ij", X, jnp.ones((7, 5))), ValueError,
-                    "Size of label '...' for operand 1 (7) does not match previous terms (2). "
-                    "Operand 0, '...i' of shape (2, 3), has size 2 along '...', and operand 1, "
-                    "'...j' of shape (7, 5), has 7."),
     "einsum": (lambda: jnp.einsum("ij,jk", A, B), ValueError,
                "Size of label 'j' for operand 1 (5) does not match previous terms (4). Operand 0, "
                "'ij' of shape (3, 4), has size 4 along 'j', and operand 1, 'jk' of shape (5, 6), "

@@ -124,6 +124,8 @@ def test_derivatives():
     (lambda: jnp.tensordot(x, x, 3), TypeError, "Number of tensordot axes"),
     (lambda: jnp.einsum("ij,jk->il", x, y), ValueError, "'l' did not appear in the input"),
     (lambda: jnp.einsum("ij,ij->i", x, floats(2, 3)), ValueError, "Size of label 'i'"),
+    (lambda: jnp.einsum("...i, ...j -> ...ij", x, floats(9, 3)), ValueError,
+     r"along '...', and operand 1, '...j' of shape \(9, 3\), has 9"),
     (lambda: jnp.einsum("ijk->i", x), ValueError, "correct number of indices for operand 0"),
     (lambda: jnp.cross(x, x), ValueError, "Dimension must be 3 for cross product"),
 ])
