@@ -30,6 +30,10 @@ _IN_PLACE = frozenset(["convert_element_type", "imag", "polynomial", "pvary", "p
 _OF_MATRICES = frozenset([
     "cholesky", "det", "eig", "eigh", "geqrf", "getrf", "householder_product", "lu", "qr", "schur",
     "slogdet", "solve", "svd", "symmetric_product", "triangular_solve", "tridiagonal_solve"])
+# What takes of the same elements as a linear operation does, and is not linear.
+_READS_AS = {"reduce_window_max": lax.reduce_window_sum_p,
+             "reduce_window_min": lax.reduce_window_sum_p, "scatter-max": lax.scatter_add_p,
+             "scatter-min": lax.scatter_add_p, "scatter-mul": lax.scatter_add_p}
 _LINE = slice(None)
 
 
@@ -145,9 +149,9 @@ def sources(eqn: JaxprEqn, operands: Sequence[Any], k: int, element: Element
             continue
         if in_place:
             yield i, _at(element if v.aval.shape == shape else ())
-        elif name.startswith("reduce_") and "axes" in params:
+        elif name.startswith("reduce") and (axes := params.get("axes", params.get("dimensions"))):
             left = iter(element)
-            yield i, tuple([_LINE if axis in params["axes"] else slice(at := next(left), at + 1)
+            yield i, tuple([_LINE if axis in axes else slice(at := next(left), at + 1)
                             for axis in range(v.aval.ndim)])
         elif name.startswith("cum"):
             at = element[params["axis"]]
@@ -156,11 +160,14 @@ def sources(eqn: JaxprEqn, operands: Sequence[Any], k: int, element: Element
         elif primitive is lax.sort_p:  # each operand for itself
             if i == k:
                 yield i, _along(params["dimension"], _LINE, element)
+        elif "top_k" in name:
+            yield i, _along(params.get("axis", params.get("reduction_dimension", -1)) % v.aval.ndim,
+                            _LINE, element)
         elif primitive is lax.dot_general_p:
             yield i, _line_of_product(params["dimension_numbers"], v.aval.ndim, i, element)
         elif name in _OF_MATRICES:
             yield i, _at(element[:v.aval.ndim - 2])
-        elif primitive.linear:
+        elif primitive.linear or name in _READS_AS:
             yield i, _mask(eqn, operands, k, element, i)
         else:
             yield i, ALL
@@ -221,9 +228,11 @@ def _mask(eqn: JaxprEqn, operands: Sequence[Any], k: int, element: Element, i: i
     given: list[Any] = [jnp.ones_like(x) if dtypes.has_dtype(v.aval, np.inexact) else x
                         for v, x in zip(eqn.invars, operands, strict=True)]
 
+    primitive = _READS_AS.get(eqn.primitive.name, eqn.primitive)
+
     def result(x: Any) -> Any:
-        outs = eqn.primitive.bind(*given[:i], x, *given[i + 1:], **eqn.params)
-        return outs[k] if eqn.primitive.multiple_results else outs
+        outs = primitive.bind(*given[:i], x, *given[i + 1:], **eqn.params)
+        return outs[k] if primitive.multiple_results else outs
 
     out, transposed = jax.vjp(result, given[i])
     return np.asarray(transposed(jnp.zeros_like(out).at[element].set(1))[0]) != 0

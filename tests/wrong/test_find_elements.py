@@ -34,6 +34,14 @@ WAYS = {
     "padded and tiled": lambda r, i: jnp.tile(jnp.pad(r, 1), (2, 1))[i + 5],
     "set": lambda r, i: jnp.ones((2, 2)).at[0].set(r[0]).at[1].set(r[1])[i],
     "added to": lambda r, i: jnp.ones((2, 2)).at[jnp.array([1, 0])].add(r)[1 - i],
+    "the largest of segments": lambda r, i: jax.ops.segment_max(
+        r.ravel(), jnp.array([1, 1, 0, 0]), 2)[1 - i],
+    "the largest of windows": lambda r, i: lax.reduce_window(
+        r, -jnp.inf, lax.max, (1, 2), (1, 1), "SAME")[i],
+    "the windows' gradient": lambda r, i: jax.grad(lambda x: (r * lax.reduce_window(
+        x, -jnp.inf, lax.max, (1, 2), (1, 1), "SAME")).sum())(jnp.ones((2, 2)))[i],
+    "the two largest": lambda r, i: lax.top_k(r, 2)[0][i],
+    "a reduction of one's own": lambda r, i: lax.reduce(r, 0.0, lambda a, b: a * b + a, (1,))[i],
     "segments": lambda r, i: jax.ops.segment_sum(r.ravel(), jnp.array([1, 1, 0, 0]), 2)[1 - i],
     "a sum": lambda r, i: r.sum(1)[i], "a maximum": lambda r, i: r.max(1)[i],
     "a product": lambda r, i: jnp.prod(r.T, 0)[i],
