@@ -58,8 +58,8 @@ class Costs:
         them do counts, together.
     """
 
-    __slots__ = ("_one_by_xla", "_xla", "by_line", "by_operation", "devices", "exact", "total",
-                 "unknown")
+    __slots__ = ("_guesses", "_one_by_xla", "_xla", "by_line", "by_operation", "devices", "exact",
+                 "total", "unknown")
 
     def __init__(self, closed: ClosedJaxpr, xla: Callable[[], Mapping[str, float] | None],
                  devices: int = 1) -> None:
@@ -72,7 +72,7 @@ class Costs:
         rows = self.by_operation
         self.total = Cost("total", sum([c.times for c in rows]), sum([c.flops for c in rows]),
                           sum([c.transcendentals for c in rows]), sum([c.bytes for c in rows]))
-        self.exact = found.exact
+        self.exact, self._guesses = not found.guesses, ", ".join(sorted(found.guesses))
         self.unknown = tuple(sorted(found.unknown))
 
     def xla(self) -> dict[str, float]:
@@ -92,8 +92,8 @@ class Costs:
             lines.append(f"{by:28} {'':8} {cells[0]:>9} {cells[1]:>9} {cells[2]:>9}")
         if self.devices > 1:
             lines.append(f"what all {self.devices} devices do, together")
-        if not self.exact:
-            lines.append("loops that nobody can count run once, branches as the dearest one")
+        if self._guesses:
+            lines.append(self._guesses)
         if self.unknown:
             lines.append(f"not estimated: {', '.join(self.unknown)}")
         return "\n".join(lines)
@@ -109,7 +109,7 @@ class Counted:
         self.operations: dict[str, list[float]] = {}
         self.lines: dict[str, list[float]] = {}
         self.unknown: set[str] = set()
-        self.exact = True
+        self.guesses: set[str] = set()  # where it is not known how often operations run
         self.devices = 1
 
     @property
@@ -126,7 +126,7 @@ class Counted:
                 for i, x in enumerate(cost):
                     known[i] += times * x
         self.unknown |= other.unknown
-        self.exact &= other.exact
+        self.guesses |= other.guesses
         self.devices = max(self.devices, other.devices)
 
     def as_one(self, name: str, line: str, moved: float) -> Counted:
@@ -162,7 +162,10 @@ def _add_runs(found: Counted, eqn: JaxprEqn, runs: Sequence[Run], line: str, mem
         of_each = [counted(p, line, memo) for p in run.programs]
         dearest = max(of_each, key=lambda c: sum(c.amounts))
         found.add(dearest, 1 if run.times is None else run.times)
-        found.exact &= run.times is not None and len(of_each) == 1
+        if run.times is None:
+            found.guesses.add("loops that nobody can count run once")
+        if len(of_each) > 1:
+            found.guesses.add("of branches the dearest one runs")
         found.devices = max(
             found.devices, dearest.devices * eqn.primitive.holder.devices(eqn.params))
 

@@ -175,7 +175,7 @@ class _Writer(Printer):
         if listing.bodies.get(row, UNCOUNTED) == UNCOUNTED and row not in listing.unsized:
             found = arithmetic(eqn)
             listing.own[row] = sum(found.amounts)
-            if not found.exact:
+            if found.guesses:
                 listing.inexact.add(row)
         if kind == "cond":
             listing.alternatives.add(row)
