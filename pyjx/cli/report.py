@@ -186,17 +186,18 @@ def _advice(found: explain.ProcessExplanation) -> Section:
     rows: list[tuple[float, str, str]] = []
     for e in found.functions:
         name = Function(e.function, e.place)
-        again: dict[tuple[str, str], list[explain.Trace]] = {}
+        again: dict[tuple[Any, ...], list[explain.Trace]] = {}
         for trace in e.traces:
-            for change in trace.changes[:1]:
-                again.setdefault((change.where, explain.cure_for(change)), []).append(trace)
+            causes = tuple([(c.where, cure) for c, _, cure in explain.cured(trace.changes)])
+            again.setdefault(causes, []).append(trace)
             rows += [(seconds, name, f"compiled again, {why}: {cure}")
                      for why, cure, seconds in explain.compiled_again(trace)]
-        for (_, cure), traces in again.items():
+        again.pop((), None)  # the first one
+        for traces in again.values():
             times = "" if len(traces) == 1 else f" {len(traces)} times"
             spent = sum([t.trace_seconds + t.lower_seconds + t.compile_seconds for t in traces])
-            rows.append((spent, name,
-                         f"traced again{times}, {traces[-1].changes[0]}: {cure}"))
+            why = [f"{text}: {cure}" for _, text, cure in explain.cured(traces[-1].changes)]
+            rows.append((spent, name, f"traced again{times}, {'; '.join(why)}"))
         reasons = {p.from_disk for t in e.traces for p in t.programs if type(p.from_disk) is str}
         rows += [(e.compile_seconds, name, f"not kept on disk: {r}") for r in sorted(reasons)]
     if found.operations and (seconds := sum([row[-1] for row in found.operations])) > 0.1:

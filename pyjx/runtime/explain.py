@@ -7,7 +7,7 @@ import platform
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -358,8 +358,10 @@ CURES = {
                        "have jit do it by its option dynamic",
     "sharding": "give the argument one sharding before the calls, by jax.device_put(x, sharding)",
     "weak type": "always pass an array, as by jnp.asarray(x, dtype), or always a Python number",
-    "static": "pass the value as an array, if it is a number and neither shapes nor Python control "
+    "number": "pass the value as an array, if it is a number and neither shapes nor Python control "
               "flow depend on it",
+    "static": "each value is traced apart: give few of them, and pass as arrays the numbers in it "
+              "that neither shapes nor Python control flow depend on",
     "identity": "give the class of the argument __eq__ and __hash__, or make the object once",
     "structure": "pass the same structure in each call",
     "keyword": "pass the argument in the same way, by position or by keyword, in each call",
@@ -380,11 +382,32 @@ CURES = {
 
 def cure_for(change: Change) -> str:
     """What to do about it."""
-    if change.kind == "default" or (
-            "not given" in (change.before, change.after) and change.where.isidentifier()):
+    kind, values = change.kind, (change.before, change.after)
+    if kind == "default" or ("not given" in values and change.where.isidentifier()):
         return f"give {change.where} in each call, or in none"
-    return CURES["identity" if change.kind == "static" and "another" in change.after
-                 else change.kind]
+    if kind == "static":
+        kind = "identity" if "another" in change.after else (
+            "number" if any(map(_is_number, values)) else kind)
+    return CURES[kind]
+
+
+def _is_number(text: str) -> bool:
+    """Whether a static value that is shown so is a number of Python's or NumPy's."""
+    try:
+        complex(text.removesuffix(" by default").partition(" of type ")[0])
+    except ValueError:
+        return text.endswith("[]") or text in ("True", "False")
+    return True
+
+
+def cured(changes: Sequence[Change]) -> Iterator[tuple[Change, str, str]]:
+    """All that is to be done about a trace that differs so: of each cure the first change that it
+    is for, with a text of that and of how many others there are."""
+    found: dict[str, list[Change]] = {}
+    for change in changes:
+        found.setdefault(cure_for(change), []).append(change)
+    for cure, (first, *more) in found.items():
+        yield first, f"{first}{f', and {len(more)} more' if more else ''}", cure
 
 
 def type_text(aval: AbstractValue) -> str:
@@ -614,11 +637,11 @@ def _warn(history: History, entry: Entry, changes: Sequence[Change]) -> None:
     entries = list(history.entries)
     kinds: Counter[str] = Counter()
     for i, e in enumerate(entries[1:], 1):
-        kinds.update({c.kind for c in changes_of(e, entries[max(0, i - 8):i])[:1]})
-    usual = kinds.most_common(1)[0][0] if kinds else ""
-    change = next((c for c in changes if c.kind == usual), changes[0] if changes else None)
-    why = f"Mostly the cause was: {change.kind}. Now {change}. Cure: {cure_for(change)}. " \
-        if change is not None else ""
+        kinds.update(dict.fromkeys([c.kind for c in changes_of(e, entries[max(0, i - 8):i])], 1))
+    usual = [kind for kind, n in kinds.items() if 2 * n >= max(kinds.values())]
+    now = [f"Now {text}. Cure: {cure}. " for _, text, cure in cured(
+        [c for c in changes if c.kind in usual] or changes)]
+    why = f"Mostly the cause was: {' and '.join(usual)}. {''.join(now)}" if now else ""
     frame = user_frame(entry.traceback)
     try:
         warnings.warn_explicit(

@@ -1,0 +1,122 @@
+"""What explains traces: of several causes each is told with its cure, and these can be taken."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyjx as jax
+import pyjx.numpy as jnp
+from pyjx.cli import report
+from pyjx.runtime import explain, ledger
+
+
+@pytest.fixture(autouse=True)
+def empty_ledger() -> Iterator[None]:
+    ledger.clear()
+    yield
+    ledger.clear()
+
+
+def advice(function: str) -> list[str]:
+    """What would shorten a function, the dearest first."""
+    return [why for name, _, why in report._advice(explain.explain()).rows if name == function]
+
+
+def step(p: Any, b: Any) -> Any:
+    return p - 0.1 * jnp.tanh(b).mean()
+
+
+def made_anew_with_another_shape() -> None:
+    for i in range(12):
+        jax.jit(lambda p, b: step(p, b))(jnp.ones(10), jnp.ones(32 + i))
+
+
+def another_shape_and_static_value() -> None:
+    def scaled(p: Any, b: Any, scale: float) -> Any:
+        return p - scale * b.mean()
+
+    f = jax.jit(scaled, static_argnums=2)
+    for i in range(12):
+        f(jnp.ones(10), jnp.ones(32 + i), 0.1 * i)
+
+
+SEVERAL: list[tuple[Callable[[], None], str, str, list[str]]] = [
+    (made_anew_with_another_shape, "<lambda>", "function and shape",
+     ["a function made anew by the same code: make and transform the function once",
+      "b: f32[42] -> f32[43]: pad the argument to one of a few shapes"]),
+    (another_shape_and_static_value, "scaled", "shape and static",
+     ["b: f32[42] -> f32[43]: pad the argument to one of a few shapes",
+      f"scale: {0.1 * 10} -> {0.1 * 11}: pass the value as an array"]),
+]
+
+
+@pytest.mark.parametrize(("program", "function", "kinds", "causes"), SEVERAL)
+def test_all_causes_of_the_same_traces_are_told(program: Callable[[], None], function: str,
+                                                kinds: str, causes: list[str]) -> None:
+    program()
+    (told,) = advice(function)
+    assert told.startswith("traced again 11 times, ")
+    assert all([cause in told for cause in causes]), told
+
+
+@pytest.mark.parametrize(("program", "function", "kinds", "causes"), SEVERAL)
+def test_the_warning_tells_all_causes(program: Callable[[], None], function: str, kinds: str,
+                                      causes: list[str]) -> None:
+    names = ("jax_pyjx_retraces_warn_count", "jax_pyjx_retraces_warn_seconds")
+    before = [jax.config.read(name) for name in names]
+    for name, value in zip(names, (10, 0.0), strict=True):
+        jax.config.update(name, value)
+    try:
+        with pytest.warns(jax.RetraceWarning) as caught:
+            program()
+    finally:
+        for name, value in zip(names, before, strict=True):
+            jax.config.update(name, value)
+    (text,) = [str(w.message) for w in caught]
+    assert f"Mostly the cause was: {kinds}. Now " in text
+    for cause in causes:
+        change, _, cure = cause.rpartition(": ")
+        assert f"Now {change}. Cure: {cure}" in text
+
+
+def test_causes_with_one_cure_are_told_once() -> None:
+    f = jax.jit(lambda weights: sum([w.sum() for w in weights]))
+    for n in (3, 4, 5):
+        f([jnp.ones(n)] * 20)
+    (told,) = advice("<lambda>")
+    assert told == (f"traced again 2 times, weights[0]: f32[4] -> f32[5], and 19 more: "
+                    f"{explain.CURES['shape']}")
+
+
+class Opaque:
+    pass
+
+
+NUMBERS = [1, 1.5, True, 2j, np.float32(2), -1e-7, float("nan")]
+OTHERS = [None, "relu", (1, 2), Opaque(), jnp.tanh, int, np.dtype("float32")]
+
+
+@pytest.mark.parametrize("value", NUMBERS + OTHERS, ids=repr)
+def test_the_cure_suits_a_static_value(value: Any) -> None:
+    f = jax.jit(lambda x, cfg: x, static_argnums=1)
+    f(1.0, "tanh")
+    f(1.0, value)
+    (told,) = advice("<lambda>")
+    is_number = any([value is x for x in NUMBERS])
+    assert explain.CURES["number" if is_number else "static"] in told
+    assert not is_number or "pass the value as an array" in told
+
+
+def test_a_default_that_is_given_is_another_trace() -> None:
+    """So it is a cause by itself."""
+    f = jax.jit(lambda x, n=1: x * n, static_argnames="n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f(1.0), f(1.0, n=1), f(1.0, 1)
+    assert [t.cause for t in f.explain().traces[1:]] == [
+        "n: 1 by default -> 1", "n: by keyword -> by position"]
