@@ -78,10 +78,10 @@ class Change(Record):
     """One difference between a trace and an earlier one.
 
     Attributes:
-      kind: what differs: `shape`, `rank`, `dtype`, `shape and dtype`, `weak type`, `sharding`,
-        `answer` (of what the function asks of sizes that have names), `static`, `default`,
-        `structure`, `keyword`, `function`, `options`, `flag`, `axes`, `tracer`, `cleared` or
-        `evicted`.
+      kind: what differs: `shape`, `rank`, `dtype`, `shape and dtype`, `rank and dtype`,
+        `weak type`, `sharding`, `answer` (of what the function asks of sizes that have names),
+        `static`, `default`, `structure`, `keyword`, `function`, `options`, `flag`, `axes`,
+        `tracer`, `cleared` or `evicted`.
       where: the argument with its path, such as `batch['x']`, or the flag; empty for the function.
       before, after: what it was and what it is.
     """
@@ -356,6 +356,8 @@ CURES = {
     "dtype": "convert the argument to one dtype before the call",
     "shape and dtype": "convert the argument to one dtype, and pad it to one of a few shapes or "
                        "have jit do it by its option dynamic",
+    "rank and dtype": "convert the argument to one dtype, and give it the same number of axes in "
+                      "each call",
     "sharding": "give the argument one sharding before the calls, by jax.device_put(x, sharding)",
     "weak type": "always pass an array, as by jnp.asarray(x, dtype), or always a Python number",
     "number": "pass the value as an array, if it is a number and neither shapes nor Python control "
@@ -443,8 +445,11 @@ def changes_of(entry: Entry, earlier: Sequence[Entry]) -> tuple[Change, ...]:
     return nearest_changes or (_dropped(own, entry),)
 
 
+_DISTANCES = {"structure": 4, "rank and dtype": 3, "rank": 2, "shape and dtype": 2}
+
+
 def _distance(changes: Sequence[Change]) -> int:
-    return sum([4 if c.kind == "structure" else 1 for c in changes])
+    return sum([_DISTANCES.get(c.kind, 1) for c in changes])
 
 
 def _new_function(before: Entry, after: Entry) -> Change:
@@ -525,12 +530,10 @@ def _answers(before: Entry, after: Entry) -> list[Change]:
 def _kind(old: Any, now: Any) -> str:
     if not (isinstance(old, ShapedArray) and isinstance(now, ShapedArray)):
         return "dtype"
-    if len(old.shape) != len(now.shape):
-        return "rank"
-    shape, dtype = old.shape != now.shape, old.dtype != now.dtype
-    if shape or dtype:
-        return "shape and dtype" if shape and dtype else "shape" if shape else "dtype"
-    return "weak type" if old.weak_type != now.weak_type else "sharding"
+    shape = "rank" if len(old.shape) != len(now.shape) else "shape" * (old.shape != now.shape)
+    if old.dtype != now.dtype:
+        return f"{shape} and dtype" if shape else "dtype"
+    return shape or ("weak type" if old.weak_type != now.weak_type else "sharding")
 
 
 def _static_changes(before: Entry, after: Entry) -> list[Change]:

@@ -112,6 +112,24 @@ def test_the_cure_suits_a_static_value(value: Any) -> None:
     assert not is_number or "pass the value as an array" in told
 
 
+def test_the_nearest_trace_counts_shape_and_dtype_apart() -> None:
+    f = jax.jit(lambda x: x * 2)
+    f(jnp.ones(3))
+    f(jnp.float32(1))
+    with jax.enable_x64(True):
+        f(jnp.ones(3))
+    assert f.explain().traces[-1].cause == (
+        "x: f32[3] -> f64[3]; jax_enable_x64: default -> True")
+    f(jnp.ones(4))
+    assert f.explain().traces[-1].cause == "x: f32[3] -> f32[4]"
+    g = jax.jit(lambda x: x * 2)
+    g(jnp.ones(3))
+    g(jnp.int32(1))
+    (change,) = g.explain().traces[-1].changes
+    assert change.kind == "rank and dtype"
+    assert explain.cure_for(change).startswith("convert the argument to one dtype, and give it")
+
+
 def test_a_default_that_is_given_is_another_trace() -> None:
     """So it is a cause by itself."""
     f = jax.jit(lambda x, n=1: x * n, static_argnames="n")
