@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -104,10 +105,12 @@ def reduce(fun: Callable[..., Any], args: Sequence[Any],
     Args:
       fun: a function of arrays, jitted or not.
       args: its arguments, a sequence.
-      fails: `(program, args) -> bool`, a function of a module that other processes can import; or a
-        command of the shell, in which `{}` stands for a Python file with the program, and whose
-        exit status is not 0 where it fails. By default a program fails that does not come to its
-        end. What raises, crashes or hangs must do so as the first program does.
+      fails: `(program, args) -> bool`, where `program(*args)` gives a tuple: a function of a module
+        that other processes can import, or of the script that is run, which these load as a
+        module; or a command of the shell, in which `{}` stands for a Python file with the program,
+        and whose exit status is not 0 where it fails. By default a program fails that does not
+        come to its end. What raises, crashes or hangs must do so as the first program does. Where
+        `fails` itself raises, the first program is refused, and a smaller one does not fail.
       seconds: how long a try may take.
       memory: bytes that a try may take, where Linux counts them; a command bounds itself, as by
         `ulimit -v`.
@@ -115,8 +118,9 @@ def reduce(fun: Callable[..., Any], args: Sequence[Any],
 
     Raises:
       NothingFailsError: the program does not fail.
-      ValueError: there is no such command, or a bound is not positive.
-      TypeError: the program holds what no Python text stands for, such as a local function.
+      ValueError: there is no such command, `fails` itself raises, or a bound is not positive.
+      TypeError: no other process finds `fails`, or the program holds what no Python text stands
+        for, such as a local function.
 
     >>> import pyjx as jax
     >>> import pyjx.numpy as jnp
@@ -202,8 +206,17 @@ def _tries(fails: Any, memory: int) -> Any:
     try:
         return Tries(fails, memory)
     except Exception as error:
-        raise TypeError(f"inspect.reduce: fails is {fails!r}, which another process cannot import: "
-                        f"{error}. Define it at the top of a module, or give a command.") from None
+        raise _unfound(fails, error) from None
+
+
+def _unfound(fails: Any, why: Any) -> TypeError:
+    script = getattr(fails, "__module__", "") == "__main__" and hasattr(
+        sys.modules["__main__"], "__file__") and "<" not in fails.__qualname__
+    return TypeError(
+        f"inspect.reduce: fails is {fails!r}, which another process cannot import: {why}. " + (
+            "Write what the script does, besides defining functions, below "
+            "`if __name__ == \"__main__\":`." if script else
+            "Define it by def at the top of a file that is run or imported, or give a command."))
 
 
 class _Commands(Tries):
@@ -251,6 +264,12 @@ class _Search:
         self.text = ""
         start = time.monotonic()
         self.outcome: Outcome = self.tried(closed, args)
+        if self.outcome.kind == "unfound":
+            raise _unfound(tries.fails, self.outcome.detail)
+        if self.outcome.kind == "broken":
+            raise ValueError(
+                f"inspect.reduce: fails raises {self.outcome.detail}\nThe program does not, so "
+                "this is no fault of it. It gives a tuple of arrays, also where there is one.")
         if not self.outcome.fails:
             raise NothingFailsError("inspect.reduce: the program does not fail: " + (
                 "the command ends with 0, given a file with all of it. It is to fail as long as "

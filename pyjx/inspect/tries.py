@@ -19,10 +19,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from multiprocessing import spawn
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from pyjx.core import frames
 from pyjx.core.records import Record
 from pyjx.lazy import deferred
 from pyjx.runtime.shield import environment_of_child
@@ -38,8 +40,11 @@ class Outcome(Record):
     """What came of a try.
 
     Attributes:
-      kind: `fine`, `true` (what the user's function says), `raised`, `signal`, `time`, `memory`.
-      detail: the type of the exception, the name of the signal, or what takes the time.
+      kind: `fine`, `true` (what the user's function says), `raised`, `signal`, `time`, `memory`;
+        of the user's function `unfound`, which has not been imported, and `broken`, an error that
+        is its own.
+      detail: the type of the exception, the name of the signal, or what takes the time; of the
+        user's function the whole error.
       words: what the process said last.
       values: the results, where they were asked for.
     """
@@ -62,6 +67,8 @@ class Outcome(Record):
         return {"fine": "it runs", "true": "it does what was asked for",
                 "raised": f"it raises {self.detail}", "memory": "it runs out of memory",
                 "signal": f"the process ends by {self.detail}",
+                "unfound": f"fails is not found: {self.detail}",
+                "broken": f"fails raises {self.detail}",
                 "time": f"{self.detail or 'it'} does not end in time"}[self.kind]
 
 
@@ -69,18 +76,21 @@ class Tries:
     """The server, and what is asked of it. A context, at the end of which the server ends.
 
     Args:
-      fails: `(program, args) -> bool`, a function of a module; None where a program fails that
-        does not come to its end.
+      fails: `(program, args) -> bool`, a function of a module, or of a script that has a file;
+        None where a program fails that does not come to its end.
       memory: bytes that a try may take.
     """
 
     def __init__(self, fails: Callable[..., Any] | None, memory: int) -> None:
-        self._fails = None if fails is None else pickle.dumps(fails)
+        self.fails = fails
+        self._fails = None if fails is None else _reference(fails)
         self._memory = memory
         self._server: Any = None
         self.count = 0
 
     def __enter__(self) -> Tries:
+        if _is_try:
+            raise RuntimeError("it calls inspect.reduce as it is loaded")
         if not hasattr(os, "fork"):
             raise NotImplementedError("inspect.reduce tries programs in forks of a process, which "
                                       f"{sys.platform} has not. Run it on Linux or macOS.")
@@ -112,6 +122,21 @@ class Tries:
         return pickle.load(self._server.stdout)  # type: ignore[no-any-return]  # of our own child
 
 
+# What a process needs to find a function: what is the script, if it is of one, and its pickle.
+_Reference = tuple[dict[str, Any], bytes]
+
+
+def _reference(fails: Callable[..., Any]) -> _Reference:
+    pickled = pickle.dumps(fails)
+    if b"__main__" not in pickled:
+        return {}, pickled
+    known = spawn.get_preparation_data("")
+    script = {name: known[name] for name in known if name.startswith("init_main_from")}
+    if not script:
+        raise ValueError("it is of the program that runs, which has no file")
+    return script, pickled
+
+
 # ---- in the server ------------------------------------------------------------------------
 
 
@@ -131,7 +156,7 @@ def serve() -> None:
         answers.flush()
 
 
-def _tried(source: str, args: list[Any], fails: bytes | None, how: str, seconds: float,
+def _tried(source: str, args: list[Any], fails: _Reference | None, how: str, seconds: float,
            running: float, memory: int) -> Outcome:
     reads, writes = os.pipe()
     with tempfile.TemporaryFile() as words:
@@ -147,6 +172,8 @@ def _tried(source: str, args: list[Any], fails: bytes | None, how: str, seconds:
                 os.setpgid(pid, pid)  # the child does so, too: whoever is first
             with os.fdopen(reads, "rb") as pipe:
                 answer, late = _read(pipe, seconds, running)
+                if late == _FIRST and fails is not None and how == "fails":
+                    return Outcome("unfound", "loading it does not end in time")
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
@@ -167,11 +194,12 @@ def _tried(source: str, args: list[Any], fails: bytes | None, how: str, seconds:
 
 
 _COMPILED = b"\0"  # comes before an answer, where that is of a program that is compiled first
+_FIRST = "compiling it"  # what goes on before
 
 
 def _read(pipe: BinaryIO, seconds: float, running: float) -> tuple[bytes, str]:
     """What comes from a pipe until its end, and what did not end in time."""
-    found, what = b"", "compiling it"
+    found, what = b"", _FIRST
     end = time.monotonic() + seconds
     while True:
         ready, _, _ = select.select([pipe], [], [], max(end - time.monotonic(), 0))
@@ -185,9 +213,14 @@ def _read(pipe: BinaryIO, seconds: float, running: float) -> tuple[bytes, str]:
         found += part
 
 
-def _child(source: str, args: list[Any], fails: bytes | None, how: str, memory: int, out: int,
+_is_try = False
+
+
+def _child(source: str, args: list[Any], fails: _Reference | None, how: str, memory: int, out: int,
            words: int) -> None:
     """The process of a try, which does not return."""
+    global _is_try
+    _is_try = True
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     with contextlib.suppress(OSError):
@@ -216,19 +249,55 @@ def _limit(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (present + memory,) * 2)
 
 
-def _ran(source: str, args: list[Any], fails: bytes | None, how: str, out: int) -> Outcome:
+_SOURCE = "program.py"  # of the code that is tried
+
+
+def _ran(source: str, args: list[Any], fails: _Reference | None, how: str, out: int) -> Outcome:
     jax.config.update("jax_enable_compilation_cache", False)
     names: dict[str, Any] = {"__name__": "program"}
-    exec(compile(source, "program.py", "exec"), names)
+    exec(compile(source, _SOURCE, "exec"), names)
     program = names["program"]
     if how == "numpy":
         closed = jax.make_jaxpr(program)(*args)
         return Outcome("fine", values=list(map(np.asarray, numbers.evaluate(
             closed.jaxpr, closed.consts, args, numbers.Account()))))
     if how == "fails" and fails is not None:
+        try:
+            asked = _found(*fails)
+        except BaseException as error:  # a script that is loaded may end the process
+            return Outcome("unfound", f"{type(error).__name__}: {error}")
         os.write(out, _COMPILED)  # who knows what it does when
-        return Outcome("true" if pickle.loads(fails)(program, args) else "fine")
+        return _asked(asked, program, args)
     compiled = jax.jit(program).lower(*args).compile()
     os.write(out, _COMPILED)
     outs = [np.asarray(x) for x in compiled(*args)]
     return Outcome("fine", values=outs if how == "values" else None)
+
+
+def _found(script: dict[str, Any], pickled: bytes) -> Callable[..., Any]:
+    if script:
+        spawn.prepare(script)
+    return pickle.loads(pickled)  # type: ignore[no-any-return]
+
+
+def _asked(fails: Callable[..., Any], program: Callable[..., Any], args: list[Any]) -> Outcome:
+    """What the user's function says of a program, whose errors it may let through."""
+    try:
+        return Outcome("true" if fails(program, args) else "fine")
+    except (Exception, SystemExit) as error:
+        passed = [(tb.tb_frame.f_code.co_filename, tb.tb_lineno)
+                  for tb in frames.tracebacks_of(error)]
+        if _SOURCE in [file for file, _ in passed] or type(error) is _alone(program, args):
+            raise
+        places = [f" at {frames.shown_path(file)}:{line}" for file, line in passed
+                  if not (frames.is_internal(file) or frames.is_of_foundation(file))]
+        return Outcome("broken", f"{type(error).__name__}{(places or [''])[-1]}: {error}")
+
+
+def _alone(program: Callable[..., Any], args: list[Any]) -> type | None:
+    """The type of the error that a program raises by itself."""
+    try:
+        list(map(np.asarray, jax.jit(program)(*args)))
+    except Exception as error:
+        return type(error)
+    return None

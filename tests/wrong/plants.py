@@ -24,6 +24,27 @@ def sleeps(x):
         time.sleep(1)
 
 
+def refuses(x):
+    raise ValueError("a value that is refused")
+
+
+def runs(program, args) -> bool:
+    """Never true, and of the errors of programs as they are."""
+    jax.block_until_ready(jax.jit(program)(*args))
+    return False
+
+
+def leaves(program, args) -> bool:
+    raise SystemExit(3)
+
+
+def raises_without_tanh(program, args) -> bool:
+    """Whether a logarithm gives a NaN; an error where no hyperbolic tangent is computed."""
+    text = str(jax.make_jaxpr(program)(*args))
+    text.index("tanh")
+    return "log" in text and bool(np.isnan(program(*args)[0]).any())
+
+
 def plant() -> None:
     """Let the compiled `sinh` be `cosh`."""
     known = rules.rules_for("cpu")

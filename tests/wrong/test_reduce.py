@@ -117,6 +117,53 @@ def test_what_cannot_be_reduced():
         inspect.reduce(lambda x: jax.pure_callback(lambda y: y, x, x), [X])
 
 
+SCRIPT = """
+import pyjx as jax
+import pyjx.numpy as jnp
+
+
+def f(x):
+    return jnp.log(jnp.sin(x) - 2).sum()
+
+
+def fails(program, args):
+    return {says}
+
+
+if {when}:
+    print(jax.inspect.reduce(f, [jnp.ones(4)], fails).operations)
+"""
+GUARD = '__name__ == "__main__"'
+
+
+@pytest.mark.parametrize("says, when, last", [
+    ("bool(jnp.isnan(program(*args)[0]).any())", GUARD, "1"),
+    ("bool(jnp.isnan(program(*args)))", GUARD, "ValueError: inspect.reduce: fails raises TypeError "
+     "at script.py:11: isnan requires ndarray or scalar arguments, got <class 'tuple'>"),
+    ("True", "True", "TypeError: inspect.reduce: fails is <function fails>, which another process "
+     "cannot import: RuntimeError: it calls inspect.reduce as it is loaded. Write what the script"),
+])
+@pytest.mark.parametrize("by", [[], ["-m", "pyjx"]])
+def test_a_function_of_the_script(by, says, when, last, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT.format(says=says, when=when))
+    done = subprocess.run([sys.executable, *by, "script.py"], capture_output=True, text=True,
+                          cwd=tmp_path, timeout=60)
+    assert [x for x in (done.stdout + done.stderr).splitlines() if x.startswith(last)], done.stderr
+
+
+def test_a_function_that_raises_on_smaller_programs():
+    found = inspect.reduce(lambda x: jnp.log(jnp.tanh(x - 2)), [X], plants.raises_without_tanh)
+    assert sorted([e.primitive.name for e in found.jaxpr.eqns]) == ["log", "tanh"]
+
+
+def test_a_program_that_raises_in_the_function():
+    with pytest.raises(ValueError, match=r"fails raises SystemExit at .*plants.py:\d+: 3"):
+        inspect.reduce(jnp.sin, [X], plants.leaves)
+    found = inspect.reduce(long(lambda x: jax.pure_callback(plants.refuses, x, x), 2), [X],
+                           plants.runs)
+    assert found.operations == 1 and found.how.startswith("it raises JaxRuntimeError")
+
+
 def test_the_file_computes_what_the_program_does():
     def f(w, x):
         c, ys = lax.scan(lambda c, y: (jnp.tanh(c @ w + y), c.sum()), x, jnp.ones((5, 3)))
