@@ -120,14 +120,21 @@ def tracebacks_of(exc: BaseException) -> Iterator[TracebackType]:
         tb = tb.tb_next
 
 
-def shown_path(path: str) -> str:
-    """A path as outputs show it: from the working directory where it is below that.
+def shown_path(path: str, most: int = 0) -> str:
+    """A path as outputs show it: from the working directory where it is below that, and its end
+    where `most` letters may stand.
 
     >>> shown_path(os.path.abspath("model.py"))
     'model.py'
+    >>> shown_path("/folder/of/model.py:12", 16)
+    '.../model.py:12'
     """
     relative = os.path.relpath(path) if os.sep in path else path
-    return path if relative.startswith("..") else relative
+    shown = path if relative.startswith("..") else relative
+    if not 0 < most < len(shown):
+        return shown
+    end = shown[3 - most:]
+    return f"...{end[max(end.find(os.sep), 0):]}"
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
@@ -175,9 +182,18 @@ def user_line(traceback: Traceback | None) -> str:
 
 
 def own_line(traceback: Traceback | None) -> str:
-    """As `user_line`, of the innermost frame that is of no installed package, if there is one."""
-    own = own_frames(user_frames(traceback))
-    return f"{own[0].file_name}:{own[0].start_line}" if own else ""
+    """`file:line` of `own_frame`; empty if there is none."""
+    frame = own_frame(traceback)
+    return "" if frame is None else f"{frame.file_name}:{frame.start_line}"
+
+
+def own_frame(traceback: Traceback | None) -> Frame | None:
+    """As `user_frame`, of the innermost frame that is of no installed package, if there is one:
+    layers of a model are told by the lines that call them."""
+    for code, offset in user_code(traceback):
+        if not INSTALLED.search(code.co_filename):
+            return frame_at(code, offset)
+    return user_frame(traceback)
 
 
 def own_frames(frames: Sequence[Any]) -> Sequence[Any]:

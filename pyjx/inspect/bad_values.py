@@ -10,12 +10,12 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval
-from pyjx.core.frames import Frame, shown_path, user_frame
+from pyjx.core.frames import INSTALLED, Frame, own_frame, shown_path
 from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.name_stack import NameStack
 from pyjx.core.records import Record
 from pyjx.core.source_info import SourceInfo
-from pyjx.inspect.straight import line_of, transformation
+from pyjx.inspect.straight import line_of, package_line_of, transformation
 
 
 def place_text(frame: Frame | None) -> str:
@@ -93,6 +93,7 @@ class BadValue(Record):
       what: which values are bad, such as `nan`.
       operation: the name of the operation that makes it; None where none does.
       line: the user's line that made the operation, a `Frame` of file, function and position.
+      package_line: that of an installed package that the user's line calls to make it, if any.
       transformation: what it belongs to, such as `the transpose of the derivative`; or empty.
       steps: what holds it, outermost first: iterations of loops, branches, programs of devices.
       element: the index of the first bad element of the result; None where there is none.
@@ -113,11 +114,12 @@ class BadValue(Record):
     results: tuple[Values, ...] = ()
     argument: str | None = None
     notes: tuple[str, ...] = ()
+    package_line: Frame | None = None
 
     def within(self, around: SourceInfo) -> BadValue:
         """The report of a program that an operation made `around` runs: what has no place of its
         own has that one's."""
-        line = user_frame(around.traceback)
+        line = own_frame(around.traceback)
         names = filter(None, [transformation([around.name_stack]), self.transformation])
         steps = tuple([step._replace(line=step.line or line) for step in self.steps])
         return self._replace(line=self.line or line, transformation=" of ".join(names), steps=steps)
@@ -140,6 +142,8 @@ class BadValue(Record):
         text = "" if self.line is None else linecache.getline(
             self.line.file_name, self.line.start_line).strip()
         lines += [f"      {text}"] if text else []
+        if self.package_line is not None:
+            lines.append(f"  by {INSTALLED.split(place_text(self.package_line))[-1]}")
         lines += [f"  in {self.transformation}"] if self.transformation else []
         lines += [f"  in {step}" for step in self.steps]
         lines += [f"  on device {self.device}"] if self.device is not None else []
@@ -199,7 +203,7 @@ def found_in(what: str, bad: Callable[[Any], Any], eqn: JaxprEqn | None, operand
         transformation(stacks), tuple(steps), index,
         device or _device(where, index), tuple([Values.of(x, index, shape) for x in operands]),
         tuple([Values.of(x, index if x is where else None, shape) for x in results]), argument,
-        tuple(notes))
+        tuple(notes), None if eqn is None else package_line_of(eqn))
 
 
 def _device(x: Any, index: tuple[int, ...] | None) -> str | None:

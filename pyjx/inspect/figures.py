@@ -40,7 +40,8 @@ class Loop(Record):
         times = "" if self.iterations is None else f"{self.iterations:,}"
         each = "one kernel for all" if not self.kernels else str(self.kernels)
         apart = f" with {', '.join(dict.fromkeys(self.apart))}" if self.apart else ""
-        return f"{f'{shown_path(self.line)} {self.name}'.strip()[-60:]:60} {times:>8} {each}{apart}"
+        what = f"{shown_path(self.line, 59 - len(self.name))} {self.name}".strip()
+        return f"{what:60} {times:>8} {each}{apart}"
 
 
 _STEPS = frozenset(("call", "conditional", "copy", "fusion", "while"))  # what kernels are

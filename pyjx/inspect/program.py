@@ -21,7 +21,7 @@ from emit_hlo.tables import LOCS, NAMES
 from lowering.program import has_symbols
 from pyjx import configuration, jaxlib_api
 from pyjx.core.evaluation import all_eqns
-from pyjx.core.frames import Frame, shown_path, user_frame
+from pyjx.core.frames import Frame, own_frame, shown_path
 from pyjx.core.jaxpr import ClosedJaxpr, Literal, subjaxprs
 from pyjx.core.records import Field, of_field
 from pyjx.inspect import figures
@@ -460,7 +460,7 @@ def _graph(program: Program) -> str:
 def _costs(program: Program) -> str:
     cost = program.cost
     head = f"{'line':60} {'times':>8} {'flops':>12} {'transc.':>12} {'bytes':>14}"
-    rows = [f"{shown_path(c.name)[-60:]:60} {c.times:8} {c.flops:12.0f} {c.transcendentals:12.0f} "
+    rows = [f"{shown_path(c.name, 60):60} {c.times:8} {c.flops:12.0f} {c.transcendentals:12.0f} "
             f"{c.bytes:14.0f}" for c in cost.by_line]
     loops = program.loops
     if loops:
@@ -757,7 +757,7 @@ def _equations(closed: Any, depth: int, around: Frame | None = None) -> list[dic
     """`around` is the place of the operation that holds the program."""
     rows = []
     for eqn in closed.eqns:
-        frame = user_frame(eqn.source_info.traceback) or around
+        frame = own_frame(eqn.source_info.traceback) or around
         cost = cost_of(eqn) if unsized(eqn) is None else None
         rows.append({
             "depth": depth, "primitive": eqn.primitive.name,

@@ -9,7 +9,7 @@ from typing import Any
 from pyjx import jaxlib_api
 from pyjx.core.effects import is_replaced, join_effects, keeps_alive, unrepeatable
 from pyjx.core.evaluation import all_eqns, holds_jaxprs, literal_value, map_jaxprs, program_of
-from pyjx.core.frames import Frame, user_frame
+from pyjx.core.frames import Frame, own_frame, user_frame
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.name_stack import NameStack, Transform
 from pyjx.core.passes.dce import dce, without_effects
@@ -159,7 +159,13 @@ def program_on(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Jax
 
 def line_of(eqn: JaxprEqn) -> Frame | None:
     """The user's line that made an equation."""
-    return user_frame(eqn.source_info.traceback)
+    return own_frame(eqn.source_info.traceback)
+
+
+def package_line_of(eqn: JaxprEqn) -> Frame | None:
+    """The line of an installed package that the user's line calls to make an equation, if any."""
+    frame = user_frame(eqn.source_info.traceback)
+    return None if frame == line_of(eqn) else frame
 
 
 _PARTS = {"jvp": "the derivative", "transpose": "the transpose", "vmap": "a batch"}

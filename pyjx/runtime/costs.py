@@ -12,7 +12,7 @@ from pyjx.core.arithmetic import Amounts, Runs, elementwise
 from pyjx.core.avals import nbytes
 from pyjx.core.dtypes import issubdtype
 from pyjx.core.evaluation import holds_jaxprs, program_of
-from pyjx.core.frames import user_line
+from pyjx.core.frames import own_line
 from pyjx.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.passes.dce import used_variables
 from pyjx.core.records import Record
@@ -148,7 +148,7 @@ def counted(program: ClosedJaxpr | Jaxpr, line: str = "?", memo: _Memo | None = 
     found, constants = memo.setdefault((program, line), Counted()), constants_of(program)
     used = used_variables(program.jaxpr)
     for eqn in program.eqns:
-        at, runs = user_line(eqn.source_info.traceback) or line, runs_of(eqn, constants)
+        at, runs = own_line(eqn.source_info.traceback) or line, runs_of(eqn, constants)
         _add_runs(found, eqn, runs, at, memo)
         if not runs:
             found.add(_operation(eqn, at, used))

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core.avals import ShapedArray
-from pyjx.core.frames import shown_path, user_line
+from pyjx.core.frames import own_line, shown_path
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.lifetimes import Liveness, machine_of
 from pyjx.core.passes.dce import dce
@@ -29,7 +29,7 @@ _places: dict[int, tuple[weakref.ref[Any], str]] = {}
 
 def note(arrays: Iterable[Any]) -> None:
     """Note the user's line as that which made some arrays."""
-    place = shown_path(user_line(jaxlib_api.Traceback.get_traceback()))
+    place = shown_path(own_line(jaxlib_api.Traceback.get_traceback()))
     for x in arrays:
         _places[id(x)] = weakref.ref(x, partial(_forget, id(x))), place
 

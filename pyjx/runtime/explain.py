@@ -17,7 +17,7 @@ from pyjx import configuration, jaxlib_api
 from pyjx.core import bounded
 from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.call_code import is_listed
-from pyjx.core.frames import is_internal, user_frame, user_line
+from pyjx.core.frames import is_internal, own_frame, own_line
 from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.records import Record
 from pyjx.core.symbolic.solving import constraints_in
@@ -293,7 +293,7 @@ def explain_function(spec: Any) -> Explanation:
 def _trace(entry: Entry, earlier: Sequence[Entry]) -> Trace:
     costs = entry.costs
     return Trace(entry.number, tuple(arguments(entry)), changes_of(entry, earlier),
-                 user_line(entry.traceback) or "?", entry.within, costs.trace, costs.lower,
+                 own_line(entry.traceback) or "?", entry.within, costs.trace, costs.lower,
                  costs.compile, entry.compiled)
 
 
@@ -623,7 +623,7 @@ def report_miss(history: History, entry: Entry, warns: bool) -> None:
 
 
 def _log_miss(history: History, entry: Entry, changes: Sequence[Change]) -> None:
-    frame = user_frame(entry.traceback)
+    frame = own_frame(entry.traceback)
     where = "? (?)" if frame is None else (
         f"{frame.file_name}:{frame.start_line} ({frame.function_name})")
     of = f"{history.name} defined at {history.place}" if history.place else history.name
@@ -645,7 +645,7 @@ def _warn(history: History, entry: Entry, changes: Sequence[Change]) -> None:
     now = [f"Now {text}. Cure: {cure}. " for _, text, cure in cured(
         [c for c in changes if c.kind in usual] or changes)]
     why = f"Mostly the cause was: {' and '.join(usual)}. {''.join(now)}" if now else ""
-    frame = user_frame(entry.traceback)
+    frame = own_frame(entry.traceback)
     try:
         warnings.warn_explicit(
             f"{history.name}{f' ({history.place})' if history.place else ''} was traced "

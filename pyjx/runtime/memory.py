@@ -8,7 +8,7 @@ from typing import Any
 
 from pyjx import configuration, jaxlib_api
 from pyjx.core.evaluation import read_in
-from pyjx.core.frames import shown_path, user_line
+from pyjx.core.frames import own_line, shown_path
 from pyjx.core.jaxpr import Jaxpr, JaxprEqn
 from pyjx.core.lifetimes import Liveness, Sizes
 from pyjx.core.records import Record
@@ -127,4 +127,4 @@ def _live_array(v: Any, eqn: JaxprEqn, sizes: Sizes) -> LiveArray:
 
 def place_of(eqn: JaxprEqn) -> str:
     """The user's line that an equation comes from; empty where there is none."""
-    return shown_path(user_line(eqn.source_info.traceback))
+    return shown_path(own_line(eqn.source_info.traceback))

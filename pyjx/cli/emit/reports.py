@@ -93,8 +93,8 @@ def _roofline(program: Program, text: str) -> None:
                      f"{'at least':>11} bound by")
         bounds = roofline(costs, *chip)
         for b in bounds:
-            name = shown_path(b.name) if title == "line" else b.name
-            lines.append(f"{name[-56:]:56} {b.flops:10.3g} {b.bytes:10.3g} {b.intensity:11.3g} "
+            name = shown_path(b.name, 56) if title == "line" else b.name
+            lines.append(f"{name:56} {b.flops:10.3g} {b.bytes:10.3g} {b.intensity:11.3g} "
                          f"{1e6 * b.seconds:8.3f} us {b.bound}")
     lines.append(f"{'total':56} {'':10} {'':10} {'':11} "
                  f"{1e6 * sum([b.seconds for b in bounds]):8.3f} us")

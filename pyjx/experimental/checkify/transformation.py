@@ -26,7 +26,7 @@ from pyjx.core.evaluation import (
     walk,
     within,
 )
-from pyjx.core.frames import user_frame
+from pyjx.core.frames import own_frame
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
 from pyjx.core.passes.dce import without_effects
 from pyjx.core.places import joined
@@ -341,7 +341,7 @@ def bounds_check(fun: Callable[P, R]) -> Callable[P, R]:
 
 
 def _message(site: Site, payload: list[Any]) -> str:
-    frame = user_frame(site.source.traceback)
+    frame = own_frame(site.source.traceback)
     where = ""
     if frame is not None:
         line = linecache.getline(frame.file_name, frame.start_line).strip()
