@@ -31,6 +31,8 @@ from pyjx.viewer.listing import Places
 
 _ROWS = 20
 _ARGUMENTS = 8  # that are listed
+_SHORT = 0.1  # seconds of operations that nobody need shorten
+_MANY_SIZES = 16  # of one operation
 _LONG = 24  # characters of a cell that may take several lines
 
 
@@ -200,11 +202,7 @@ def _advice(found: explain.ProcessExplanation) -> Section:
             rows.append((spent, name, f"traced again{times}, {'; '.join(why)}"))
         reasons = {p.from_disk for t in e.traces for p in t.programs if type(p.from_disk) is str}
         rows += [(e.compile_seconds, name, f"not kept on disk: {r}") for r in sorted(reasons)]
-    if found.operations and (seconds := sum([row[-1] for row in found.operations])) > 0.1:
-        names = ", ".join([row[0] for row in found.operations[:5]])
-        lines = ledger.operation_lines()[:1]
-        rows.append((seconds, "operations outside of jit", f"jit the function that calls {names}"
-                     f"{''.join([f', such as the one at {shown_path(x)}' for x in lines])}"))
+    rows += _advice_on_operations(found)
     if cache.folder() is None:
         rows.append((sum([e.compile_seconds for e in found.functions]), "the process",
                      "the disk cache is off: a second run compiles all again"))
@@ -212,6 +210,26 @@ def _advice(found: explain.ProcessExplanation) -> Section:
                    ("function", "time", "why, and what to do"),
                    tuple([(name, Seconds(seconds), why)
                           for seconds, name, why in sorted(rows, reverse=True)[:_ROWS]]))
+
+
+def _advice_on_operations(found: explain.ProcessExplanation) -> Iterator[tuple[float, str, str]]:
+    of = "operations outside of jit"
+    sizes = {explain.called(operation): (n, line)
+             for n, line, operation in sorted(ledger.operation_sizes(), key=lambda row: row[:2])}
+    others = []
+    for name, *_, seconds in found.operations:
+        n, line = sizes.get(name, (0, ""))
+        if n < _MANY_SIZES:
+            others.append((name, seconds))
+        elif seconds > _SHORT:
+            yield seconds, of, (f"{name} was compiled for {n} sizes at {shown_path(line)}: jit a "
+                                "function that has them all in each call, or use few, as by "
+                                "padding, as jit compiles each apart, too")
+    if (seconds := sum([s for _, s in others])) > _SHORT:
+        names = ", ".join([name for name, _ in others[:5]])
+        lines = ledger.operation_lines()[:1]
+        yield seconds, of, (f"jit the function that calls {names}"
+                            f"{''.join([f', such as the one at {shown_path(x)}' for x in lines])}")
 
 
 def _functions(found: explain.ProcessExplanation) -> Section:

@@ -157,6 +157,17 @@ def user_code(traceback: Traceback | None) -> Iterator[tuple[CodeType, int]]:
                 yield code, offset
 
 
+def called_by_user(traceback: Traceback | None) -> CodeType | None:
+    """The library's function that the innermost of the user's frames has called; None if that runs
+    no Python code."""
+    called = None
+    for code in traceback.raw_frames()[0] if traceback is not None else ():
+        if not is_internal(code.co_filename):
+            break
+        called = code
+    return called
+
+
 def frame_at(code: CodeType, offset: int) -> Frame:
     """The position of an instruction."""
     line, column, end_line, end_column = _addr2location(code, offset)

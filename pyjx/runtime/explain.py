@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pyjx import configuration, jaxlib_api
+from pyjx import configuration, jaxlib_api, tree_util
 from pyjx.core import bounded
 from pyjx.core.avals import AbstractValue, ShapedArray
 from pyjx.core.call_code import is_listed
@@ -226,9 +226,13 @@ class ProcessExplanation:
         found = [Explanation(h.name, h) for h in ledger.histories()
                  if is_listed(h.name) or not is_internal(h.place.rpartition(":")[0])]
         self.functions = tuple(sorted(found, key=lambda e: -e.seconds))
-        self.operations = tuple(sorted([
-            (name, c.traces, c.programs, c.from_disk, c.seconds)
-            for name, c in ledger.operations().items()], key=lambda row: -row[-1]))
+        costs: dict[str, list[Any]] = {}
+        for operation, c in ledger.operations().items():
+            costs.setdefault(called(operation), []).append(
+                (c.traces, c.programs, c.from_disk, c.seconds))
+        self.operations: tuple[Any, ...] = tuple(sorted([
+            (name, *map(sum, zip(*each, strict=True))) for name, each in costs.items()],
+            key=lambda row: -row[-1]))
 
     @property
     def caches(self) -> tuple[Cache, ...]:
@@ -255,6 +259,17 @@ class ProcessExplanation:
         return "\n".join([*lines, *[str(c) for c in self.caches if c.entries or c.place]])
 
     __repr__ = __str__
+
+
+def called(operation: ledger.Operation) -> str:
+    """The public function or method that the user has called, for which an operation was compiled;
+    else, or where that maps another function over a tree, what the operation is called."""
+    name, code = operation
+    if code is None or code.co_filename == tree_util.__file__:
+        return name
+    said = code.co_qualname
+    return said if "<" not in said and "__" not in said and is_listed(said.partition(".")[0]) \
+        else name
 
 
 def explain() -> ProcessExplanation:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from pyjx import configuration
 from pyjx.core import logs
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.frames import own_line
+from pyjx.core.frames import called_by_user, own_line
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.records import Record
@@ -39,12 +39,16 @@ if TYPE_CHECKING:
 
 ENTRIES = 64  # of a function, the latest
 FUNCTIONS = 1024  # those traced last
-OPERATIONS = 1024  # of the library, by name
+OPERATIONS = 1024  # of the library
+# An operation outside of jit: its name, and the function of the library's that the user has called
+# for it, unless that is C++.
+Operation = tuple[str, CodeType | None]
 
 _lock = threading.RLock()  # a finalizer may trace in a thread that has it
 _histories: OrderedDict[Any, History] = OrderedDict()
-_operations: dict[str, Costs] = {}
+_operations: dict[Operation, Costs] = {}
 _operation_lines = defaultdict[str, float](float)  # seconds by the user's line, for reports
+_operation_shapes = defaultdict[tuple[Operation, str], set[Any]](set)  # by line as well
 _numbers = itertools.count(1)
 
 
@@ -205,7 +209,7 @@ class TracedInfo(DebugInfo):
 def note_operation_traced(name: str, seconds: float) -> None:
     """A function of the library was traced."""
     with _lock:
-        costs = _operation(name)
+        costs = _costs_of_operation(_operation(name))
         costs.traces += 1
         costs.trace += seconds
     if _logs():
@@ -295,7 +299,10 @@ def note_compiled(closed: ClosedJaxpr, name: str, placement: Placement, options:
             costs.compile += seconds
             costs.from_disk += from_disk is True
         if configuration.report.value and entry is None:
-            _operation_lines[own_line(Traceback.get_traceback())] += seconds
+            line = own_line(Traceback.get_traceback())
+            _operation_lines[line] += seconds
+            _operation_shapes[_operation(name), line].add(tuple([
+                getattr(a, "shape", ()) for a in (*closed.in_avals, *closed.out_avals)]))
         if entry is not None and len(entry.compiled) < ENTRIES:
             device = placement.devices[0]
             entry.compiled += (Program(
@@ -352,16 +359,19 @@ def _costs_of(closed: ClosedJaxpr, name: str) -> tuple[Costs, ...]:
     info = closed.debug_info
     if isinstance(info, TracedInfo) and info.entry is not None and info.history is not None:
         return info.entry.costs, info.history.costs
-    return (_operation(name),)
+    return (_costs_of_operation(_operation(name)),)
 
 
-def _operation(name: str) -> Costs:
-    name = name.strip("_")  # by which users call it
-    costs = _operations.get(name)
+def _operation(name: str) -> Operation:
+    return name.strip("_"), called_by_user(Traceback.get_traceback())
+
+
+def _costs_of_operation(operation: Operation) -> Costs:
+    costs = _operations.get(operation)
     if costs is None:
         if len(_operations) >= OPERATIONS:
             del _operations[next(iter(_operations))]
-        costs = _operations[name] = Costs()
+        costs = _operations[operation] = Costs()
     return costs
 
 
@@ -558,6 +568,7 @@ def clear() -> None:
         _histories.clear()
         _operations.clear()
         _operation_lines.clear()
+        _operation_shapes.clear()
 
 
 def histories() -> list[History]:
@@ -566,8 +577,8 @@ def histories() -> list[History]:
         return list(_histories.values())
 
 
-def operations() -> dict[str, Costs]:
-    """What the library's own functions and operations have cost, by name."""
+def operations() -> dict[Operation, Costs]:
+    """What the library's own functions and operations have cost."""
     with _lock:
         return dict(_operations)
 
@@ -576,6 +587,13 @@ def operation_lines() -> list[str]:
     """The user's lines that compiled such, the dearest first, where `jax_pyjx_report` is on."""
     with _lock:
         return sorted(_operation_lines, key=_operation_lines.__getitem__, reverse=True)
+
+
+def operation_sizes() -> list[tuple[int, str, Operation]]:
+    """For how many shapes each line of the user's compiled an operation, where the flag is on."""
+    with _lock:
+        return [(len(shapes), line, operation)
+                for (operation, line), shapes in _operation_shapes.items()]
 
 
 # -- logs ------------------------------------------------------------------------------------------

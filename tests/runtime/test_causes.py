@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +21,11 @@ def empty_ledger() -> Iterator[None]:
     ledger.clear()
     yield
     ledger.clear()
+
+
+def line_near(offset: int) -> int:
+    """The number of a line near that of the caller."""
+    return sys._getframe(1).f_lineno + offset
 
 
 def advice(function: str) -> list[str]:
@@ -91,6 +97,57 @@ def test_causes_with_one_cure_are_told_once() -> None:
     (told,) = advice("<lambda>")
     assert told == (f"traced again 2 times, weights[0]: f32[4] -> f32[5], and 19 more: "
                     f"{explain.CURES['shape']}")
+
+
+KEY = jax.random.key(0)
+X = jnp.linspace(0.0, 1.0, 1231)
+CALLED: dict[str, Callable[[], Any]] = {
+    "permutation": lambda: jax.random.permutation(KEY, 1231),
+    "choice": lambda: jax.random.choice(KEY, 1231, (3,), replace=False),
+    "split": lambda: jax.random.split(KEY, 1231),
+    "histogram": lambda: jnp.histogram(X),
+    "unique": lambda: jnp.unique(X),
+    "diag": lambda: jnp.diag(X[:231]),
+    "std": lambda: X.std(),
+    "var": lambda: jnp.var(X),
+    "hanning": lambda: jnp.hanning(1231),
+    "insert": lambda: jnp.insert(X, 1, 2.0),
+    "repeat": lambda: jnp.repeat(X, 2),
+    "einsum": lambda: jnp.einsum("i,i", X, X),
+    "lstsq": lambda: jnp.linalg.lstsq(jnp.ones((1231, 2)), X),
+    "polyfit": lambda: jnp.polyfit(X, X, 2),
+    "roots": lambda: jnp.roots(X[:31]),
+    "dot_product_attention": lambda: jax.nn.dot_product_attention(*[jnp.ones((1, 231, 2, 4))] * 3),
+    "welch": lambda: jax.scipy.signal.welch(X),
+    "ufunc.reduce": lambda: jnp.logaddexp.reduce(X),
+    "sinh": lambda: jax.tree.map(jnp.sinh, [X]),
+    "nextafter": lambda: jnp.nextafter(X, X),
+}
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_operations_are_named_by_what_was_called(name: str) -> None:
+    CALLED[name]()
+    names = [row[0] for row in jax.explain().operations]
+    assert name in names and not {*names} - {name, "ones", "getitem", "broadcast_in_dim"}, names
+
+
+def test_operations_of_many_sizes_are_told_apart(monkeypatch: Any) -> None:
+    """As jit compiles each size apart, too."""
+    monkeypatch.setattr(report, "_SHORT", 0.0)
+    jax.config.update("jax_pyjx_report", True)
+    try:
+        for i in range(20):
+            jax.random.permutation(KEY, 700 + i)
+        line = line_near(-1)
+        jnp.nextafter(X[:701], X[:701])
+    finally:
+        jax.config.update("jax_pyjx_report", False)
+    told = advice("operations outside of jit")
+    assert [why for why in told if why.startswith("permutation was compiled for 20 sizes at ")
+            and f"test_causes.py:{line}: jit a function that has them all" in why], told
+    (others,) = [why for why in told if why.startswith("jit the function that calls ")]
+    assert "nextafter" in others and "permutation" not in others
 
 
 class Opaque:
