@@ -44,7 +44,7 @@ examples:
 
 exit status:
   0 fine   1 differs, or a check failed   2 usage, or a file that cannot be read or written
-  3 the program cannot be imported or traced   4 an operation has no lowering   5 XLA refuses it
+  3 an error of the program, or of its import   4 an operation has no lowering   5 XLA refuses it
   6 the platform is not available   7 a check that can tell nothing   130 interrupted
 """
 

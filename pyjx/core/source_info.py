@@ -51,8 +51,8 @@ def raised_at(exc: BaseException) -> str:
     """`file.py:12 (function)`: where the operation was made that an exception is of, or else the
     innermost place of the user's that it passed."""
     for note in getattr(exc, "__notes__", ()):
-        if note.startswith(_ORIGIN_NOTE):
-            return str(note[len(_ORIGIN_NOTE):].strip())
+        if note.startswith(ORIGIN_NOTE):
+            return str(note[len(ORIGIN_NOTE):].strip())
     found = [tb for tb in tracebacks_of(exc) if not is_internal(
         name := tb.tb_frame.f_code.co_filename) and not is_of_foundation(name)]
     if not found:
@@ -132,7 +132,7 @@ def at_own_lines(rule: Callable[..., Any], *args: Any) -> Any:
         state.traceback, state.source = before
 
 
-_ORIGIN_NOTE = "The error arose while transforming the operation made at"
+ORIGIN_NOTE = "The error arose while transforming the operation made at"
 VALUE_NOTE = "The value is the result of the operation made at"
 
 
@@ -197,7 +197,7 @@ def note_origin(exc: Exception, traceback: Traceback | None) -> None:
     """Name the user's line that made the operation of which an error came, unless that does."""
     frame = user_frame(traceback)
     notes: list[str] = getattr(exc, "__notes__", [])
-    note = VALUE_NOTE if isinstance(exc, FloatingPointError) else _ORIGIN_NOTE
+    note = VALUE_NOTE if isinstance(exc, FloatingPointError) else ORIGIN_NOTE
     if frame is not None and str(frame) not in str(exc) and not any(
             known.startswith(note) for known in notes):
         exc.add_note(f"{note} {frame}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -221,3 +222,57 @@ def test_static_arguments_of_methods_and_of_several_are_found(run, tmp_path) -> 
 def test_no_option_is_named_that_is_not_the_cure(loss, given, run) -> None:
     err = run("-c", loss, "f32[3]", *given)[2]
     assert "Gradient only defined" in err and "Here has_aux" not in err
+
+
+BY_NAME = """
+import numpy as np
+
+def loss(w, b, scale=2.0): return (w * b).sum() * scale
+def named(w, *, b): return (w * b).sum()
+def any_names(**p): return (p["w"] * p["b"]).sum()
+def args(): return {"b": np.ones(3, "f4"), "w": np.ones(3, "f4")}
+def scalars(): return {"b": np.ones((), "f4"), "w": np.ones(3, "f4")}
+"""
+
+
+def test_arguments_by_name_are_counted(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "by_name.py").write_text(BY_NAME)
+    loss, data = "by_name.py:loss", ("@by_name:args", "--emit", "jaxpr")
+    for option in ("--grad", "--grad=1", "--vmap=0,None", "--jvp", "--donate=1"):
+        found = run(loss, *data, option)
+        assert found == run(loss, "f32[3]", "f32[3]", option, "--emit", "jaxpr")
+        assert found[0] == 0
+    assert run(loss, *data, "--grad=b,w")[2].endswith(" This is --grad=1,0.\n")
+    assert run(loss, *data, "--grad=c")[2].endswith("output is auxiliary.\n")
+    for target, option in (("named", "--grad=1"), ("named", "--jvp"), ("any_names", "--grad"),
+                           ("any_names", "--vmap=0,None"), ("named", "--vmap"),
+                           ("named", "--donate=1")):
+        of = "scalars" if option == "--vmap" else "args"
+        status, _, err = run(f"by_name.py:{target}", f"@by_name:{of}", option)
+        assert status in (2, 3) and "What has a name alone (b" in err, err
+
+
+CUSTOM = """
+import pyjx as jax
+import pyjx.numpy as jnp
+
+@jax.custom_vjp
+def f(x): return jnp.sin(x)
+
+f.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g,))
+
+def pushed(x):
+    return jax.jvp(f, (x,), (x,))[1]
+"""
+
+
+def test_a_mistake_that_lowering_finds(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "custom.py").write_text(CUSTOM)
+    for options in ((), ("--emit", "jaxpr", "--run"), ("--emit", "jaxpr", "--find", "nan")):
+        status, _, err = run("custom.py:pushed", "f32[4]", *options)
+        assert status == 3 and "--> custom.py:11:12\n" in err and "arose while" not in err, err
+    done = subprocess.run([sys.executable, "-m", "emit_hlo", "custom.py:f", "f32[4]", "--jvp"],
+                          capture_output=True, text=True, timeout=60)  # no frames of pytest
+    assert done.returncode == 3 and "--> custom.py:8\n" in done.stderr, done.stderr

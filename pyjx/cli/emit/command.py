@@ -175,6 +175,8 @@ def _run(options: Options, imported: float) -> int:
     if options.expect is not None:
         return reports.expect(options, form(program, options.emit[0].kind, options))
     status = _emit_all(options, program, outputs)
+    if options.run or options.check or options.find:
+        lowered(program, options)
     status = max(status, reports.report(options, program))
     tell_files()
     return status
@@ -187,7 +189,7 @@ def program_for(options: Options, specs: Sequence[str] | None = None) -> Program
     with _users_output():
         function, name = _function(options)
         call = call_for(function, name, options.specs if specs is None else specs, options.static,
-                        options.transforms)
+                        options.transforms, bool(options.donate or options.in_shardings))
         if changed := targets.narrowed(tree_leaves((call.args, call.kwargs))):
             say(f"note: {changed} here, as 64-bit types are off; --x64 has them.", options.quiet)
         mesh = mesh_of(options)
@@ -405,8 +407,11 @@ def lowered(program: Program, options: Options) -> None:
         raise CommandError(str(error), XLA) from error
     except Exception as error:
         check_shardings(error, options)
-        raise CommandError(described(error, f"lowering {program.name} for "
-                                            f"{program.platform}"), LOWERING) from error
+        told = described(error, f"lowering {program.name} for {program.platform}",
+                         getattr(program, "jaxpr", None))
+        # What has no lowering is missing here; all else is a mistake of the program.
+        status = LOWERING if isinstance(error, NotImplementedError) else IMPORT
+        raise CommandError(told, status) from error
 
 
 def compiled(program: Program) -> Any:

@@ -14,7 +14,9 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-from pyjx.core import advice, frames
+from pyjx.core import advice, frames, source_info
+from pyjx.core.evaluation import all_eqns
+from pyjx.core.jaxpr import ClosedJaxpr
 
 LINES = 24  # of a message
 _WIDEST = 1000  # characters of a line: errors of this library have more than 400, cures at the end
@@ -90,8 +92,9 @@ def pointing(line: str, column: int) -> str:
     return f"  {line}\n  {' ' * min(column, len(line))}^"
 
 
-def described(error: BaseException, doing: str) -> str:
-    """An error of the user's program, with the line of it where it arose."""
+def described(error: BaseException, doing: str, traced: ClosedJaxpr | None = None) -> str:
+    """An error of the user's program, with the line of it where it arose, or that of the operation
+    it is of, or else the first function of the user's that was traced."""
     text = _short(told(error)).strip()
     kind = type(error).__name__
     lines = [f"{kind} while {doing}: {text}" if text else f"{kind} while {doing}"]
@@ -100,11 +103,14 @@ def described(error: BaseException, doing: str) -> str:
         shown = _source(error.filename, error.lineno, (error.offset or 1) - 1,
                         (error.end_offset or 0) - 1)
         return "\n".join([*lines, shown])
-    shown = _place(error)
+    raised = _place(error)
+    made = "" if raised else _made_at(error)
+    shown = raised or made or (_definition(traced) if traced else "")
     if shown:
         lines.append(shown)
+    hidden = ("-----", "Frames inside the library", *[source_info.ORIGIN_NOTE] * bool(made))
     for note in getattr(error, "__notes__", []):
-        if not note.startswith(("-----", "Frames inside the library")):
+        if not note.startswith(hidden):
             lines.append(_short(note, 4))
     return "\n".join(lines)
 
@@ -142,6 +148,22 @@ def _place(error: BaseException) -> str:
     first, last, start, stop = list(code.co_positions())[users[-1].tb_lasti // 2]
     return _source(code.co_filename, users[-1].tb_lineno or 1, start,
                    stop if first == last else None)
+
+
+def _made_at(error: BaseException) -> str:
+    """The user's line that made the operation that an error is of."""
+    found = re.fullmatch(r"(.+):(\d+):(\d+) \(.*\)", source_info.raised_at(error))
+    return _source(found[1], int(found[2]), int(found[3]), None) if (
+        found and is_users(found[1])) else ""
+
+
+def _definition(traced: ClosedJaxpr) -> str:
+    """The first line of the user's function that made the first operations of a program."""
+    for eqn in all_eqns(traced.jaxpr):
+        codes = [code for code, _ in frames.user_code(eqn.source_info.traceback)]
+        if codes and is_users(codes[-1].co_filename):
+            return _source(codes[-1].co_filename, codes[-1].co_firstlineno, None, None)
+    return ""
 
 
 def _source(file: str, line: int, start: int | None, stop: int | None) -> str:

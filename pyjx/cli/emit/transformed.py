@@ -39,8 +39,11 @@ class Call(Record):
 
 
 def call_for(function: Any, name: str, specs: Sequence[str], static: Sequence[tuple[str, str]],
-             transforms: Sequence[tuple[str, str]]) -> Call:
+             transforms: Sequence[tuple[str, str]], counted: bool = False) -> Call:
     """The call that a command line describes.
+
+    Args:
+      counted: whether arguments have numbers there also where no transformation is asked for.
 
     Raises:
       CommandError: arguments and function do not fit together.
@@ -49,6 +52,8 @@ def call_for(function: Any, name: str, specs: Sequence[str], static: Sequence[tu
     args, kwargs = _arguments(function, name, specs, fixed)
     _check_signature(function, name, args, kwargs, transforms, specs)
     _mark_static(function, name, args, kwargs)
+    if transforms or counted:
+        args, kwargs = _counted(function, args, kwargs)
     call = _without_static(Call(function, tuple(args), kwargs))
     for i, (transform, value) in enumerate(transforms):
         call = _transformed(call, transform, value, transforms[i + 1:])
@@ -233,6 +238,24 @@ def _mark_static(function: Any, name: str, args: list[Any], kwargs: dict[str, An
             args[key - 1] = known
 
 
+def _counted(function: Any, args: list[Any], kwargs: dict[str, Any]
+             ) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments with those in their positions that are given by name, as options count them, as
+    far as the signature tells these."""
+    signature = _signature(function)
+    if signature is None or not kwargs:
+        return args, kwargs
+    bound = signature.bind(*args, **kwargs)
+    return list(bound.args), bound.kwargs
+
+
+def _uncounted(kwargs: dict[str, Any]) -> str:
+    """The cure for arguments that have no number."""
+    return "" if not kwargs else (
+        f" What has a name alone ({', '.join(kwargs)}) is not counted: name a function that takes "
+        "it by position, such as -c 'lambda w: loss(w=w)', and let data be a tuple.")
+
+
 def shown(value: Any) -> str:
     """An argument as it is written on the command line."""
     if isinstance(value, Static):
@@ -289,11 +312,10 @@ def _left(function: Any, fixed: dict[int, Any], named: dict[str, Any]) -> inspec
 
 
 def _transformed(call: Call, name: str, value: str, later: Sequence[tuple[str, str]]) -> Call:
-    f, args, kwargs, _ = call
+    f, kwargs = call.function, call.kwargs
     if name in ("jvp", "vjp"):
         if kwargs:
-            raise CommandError(f"--{name} takes arguments by position; got {', '.join(kwargs)} by "
-                               "name.")
+            raise CommandError(f"--{name} takes arguments by position.{_uncounted(kwargs)}")
         return _with_directions(call, name, later)
     if name == "vmap":
         return call._replace(function=jax.vmap(f, in_axes=_axes(value, call)))
@@ -301,23 +323,30 @@ def _transformed(call: Call, name: str, value: str, later: Sequence[tuple[str, s
         return call._replace(function=jax.jit(f))
     if name == "remat":
         return call._replace(function=jax.checkpoint(f))
-    argnums, has_aux = _argnums(name, value, args)
+    argnums, has_aux = _argnums(name, value, call)
     make = {"grad": jax.grad, "value-and-grad": jax.value_and_grad, "jacfwd": jax.jacfwd,
             "jacrev": jax.jacrev, "hessian": jax.hessian}[name]
     return call._replace(function=make(f, argnums=argnums, has_aux=has_aux))
 
 
-def _argnums(name: str, value: str, args: Sequence[Any]) -> tuple[int | tuple[int, ...], bool]:
+_ARGNUMS = re.compile(r"(\d+,)*(\d+|aux)")
+
+
+def _argnums(name: str, value: str, call: Call) -> tuple[int | tuple[int, ...], bool]:
     """Which arguments a derivative is by, and whether the second output is only passed on."""
-    if not re.fullmatch(r"(\d+,)*(\d+|aux)", value or "0"):
+    if not _ARGNUMS.fullmatch(value or "0"):
+        numbers_of = {p.name: str(i) for i, p in enumerate(_parameters(call.function))}
+        meant = ",".join([numbers_of.get(word, word) for word in value.split(",")])
+        hint = f" This is --{name}={meant}." if _ARGNUMS.fullmatch(meant) else ""
         raise CommandError(f"--{name}={value}: expected numbers of arguments, such as 0 or 0,2, "
-                           "and aux behind them if the second output is auxiliary.")
+                           f"and aux behind them if the second output is auxiliary.{hint}")
     words = (value or "0").split(",")
     numbers = tuple([int(w) for w in words if w != "aux"]) or (0,)
-    if max(numbers) >= len(args):
+    if max(numbers) >= len(call.args):
         option = f"--{name}={value}".removesuffix("=")
-        raise CommandError(f"{option}: there is no argument {max(numbers)}; the function "
-                           f"is given {len(args)} by position, which count from 0.")
+        raise CommandError(f"{option}: there is no argument {max(numbers)}; the function is given "
+                           f"{len(call.args)} by position, which count from 0."
+                           f"{_uncounted(call.kwargs)}")
     return (numbers if len(numbers) > 1 else numbers[0]), words[-1] == "aux"
 
 
@@ -333,7 +362,8 @@ def _axes(value: str, call: Call) -> int | tuple[int | None, ...] | None:
         axes *= n
     if len(axes) != n:
         raise CommandError(f"--vmap={value}: {len(axes)} axes for {n} arguments; tangents and "
-                           "cotangents have those of what they belong to.")
+                           "cotangents have those of what they belong to."
+                           f"{_uncounted(call.kwargs)}")
     for of in call.directions:
         axes.append(0 if of is None else axes[of])
     return tuple(axes)
@@ -442,7 +472,8 @@ def jit_options(options: Options, call: Call, mesh: Mesh | None) -> dict[str, An
     if options.donate:
         if max(options.donate) >= len(call.args):
             raise UsageError(f"--donate {max(options.donate)}: there is no such argument; the "
-                             f"function is given {len(call.args)} by position, which count from 0.")
+                             f"function is given {len(call.args)} by position, which count from "
+                             f"0.{_uncounted(call.kwargs)}")
         made["donate_argnums"] = tuple(options.donate)
     if options.memory_budget is not None:
         try:
@@ -488,6 +519,8 @@ def cure_here(error: BaseException, call: Call, transforms: Sequence[tuple[str, 
             not derivatives[0][1].endswith("aux")):
         words = filter(None, [derivatives[0][1], "aux"])
         return f"\n  Here has_aux=True is written --{derivatives[0][0]}={','.join(words)}."
+    if "functools.partial" in str(error) and call.kwargs and transforms:
+        return f"\n {_uncounted(call.kwargs)}"
     found = re.search(r"depends on the value of the argument (\w+)\.", str(error))
     given = dict(zip([p.name for p in _parameters(call.function)], call.args, strict=False))
     value = {**given, **call.kwargs}.get(found[1]) if found else None
