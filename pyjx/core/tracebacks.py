@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from opcode import opmap
@@ -70,7 +71,25 @@ def _show_uncaught(kind: type[BaseException], exc: BaseException, tb: TracebackT
     """What Python and C++ raise before a function of this package begins passes no handler."""
     if kind in _OF_CALLS:
         _advise(exc)  # type: ignore[arg-type]
+        if _filtering_mode() == "quiet_remove_frames":
+            tb = _before_alias(exc, tb)
     _show(kind, exc, tb)
+
+
+def _before_alias(exc: BaseException, tb: TracebackType | None) -> TracebackType | None:
+    """The traceback of an uncaught error; where pyjx cannot answer to the name jax, it ends where
+    Python began to search for that, by the module that `install-alias` wrote or this package."""
+    items = list(tracebacks_of(exc))
+    files = [item.tb_frame.f_code.co_filename for item in items]
+    if not any([file.endswith(_ALIAS) for file in files]):
+        return tb
+    first = next(i for i, file in enumerate(files)
+                 if is_internal(file) or os.path.basename(file) == "_pyjx_as_jax.py")
+    while first and (files[first - 1].startswith("<frozen importlib")
+                     or is_of_foundation(files[first - 1])):
+        first -= 1
+    _put(exc, "__traceback__", _linked(items[:first]))
+    return exc.__traceback__
 
 
 def _show_in_shell(shell: Any, kind: type[Exception], exc: Exception, tb: TracebackType | None,
@@ -79,6 +98,8 @@ def _show_in_shell(shell: Any, kind: type[Exception], exc: Exception, tb: Traceb
     _advise(exc)
     shell.showtraceback((kind, exc, tb), tb_offset=tb_offset)
 
+
+_ALIAS = os.path.join("pyjx", "as_jax.py")  # which puts the alias in force
 
 leaving.work = leave_guarded
 _show, sys.excepthook = sys.excepthook, _show_uncaught
@@ -161,7 +182,12 @@ def _without_internal_frames(exc: BaseException) -> tuple[TracebackType | None, 
         within = is_internal(file_name) or generated or (within and is_of_foundation(file_name))
         if not within:
             kept.append(item)
+    return _linked(kept), len(kept) < len(items)
+
+
+def _linked(items: list[TracebackType]) -> TracebackType | None:
+    """A traceback of these places alone."""
     result: TracebackType | None = None
-    for item in reversed(kept):
+    for item in reversed(items):
         result = TracebackType(result, item.tb_frame, item.tb_lasti, item.tb_lineno)
-    return result, len(kept) < len(items)
+    return result
