@@ -151,7 +151,7 @@ class Trace(Record):
 
 @guard
 class Explanation:
-    """What became of one function.
+    """What became of one function, however often it was jitted or made by the same code.
 
     Attributes:
       function: its name.
@@ -160,20 +160,25 @@ class Explanation:
       trace_seconds, lower_seconds, compile_seconds: the sums over all of them.
       run_seconds: what the first runs took, where `jax_pyjx_report` is on; else 0.
       n_programs, n_from_disk: programs compiled, and how many of them the disk cache had.
+      is_shared: whether some of the traces are those of other jitted objects.
       buckets: of a function jitted with `dynamic`, for each program the largest sizes, those that
         there were, the number of calls, and the share of padding in the padded arguments.
     """
 
-    __slots__ = ("buckets", "compile_seconds", "function", "lower_seconds", "n_from_disk",
-                 "n_programs", "n_traces", "place", "run_seconds", "trace_seconds", "traces")
+    __slots__ = ("buckets", "compile_seconds", "function", "is_shared", "lower_seconds",
+                 "n_from_disk", "n_programs", "n_traces", "place", "run_seconds", "trace_seconds",
+                 "traces")
 
-    def __init__(self, function: str, history: History | None, buckets: Sequence[Any] = ()) -> None:
+    def __init__(self, function: str, history: History | None, buckets: Sequence[Any] = (),
+                 own: ledger.Traces | None = None) -> None:
         self.function = function
         self.buckets = tuple(buckets)
         costs = ledger.Costs() if history is None else history.costs
         self.place = "" if history is None else history.place
         entries = [] if history is None else list(history.entries)
         self.traces = tuple([_trace(e, entries[:i]) for i, e in enumerate(entries)])
+        made: list[Entry | ledger.Traces] = [*entries, *([] if own is None else [own])]
+        self.is_shared = len({(x.function, x.options) for x in made}) > 1
         self.n_traces = costs.traces
         self.n_programs = costs.programs
         self.n_from_disk = costs.from_disk
@@ -192,7 +197,8 @@ class Explanation:
         if not self.n_traces:
             return f"{self.function}{where}: not traced yet"
         lines = [f"{self.function}{where}: {counted(self.n_traces, 'trace')}, "
-                 f"{counted(self.n_programs, 'program')} ({self.n_from_disk} from disk)",
+                 f"{counted(self.n_programs, 'program')} ({self.n_from_disk} from disk)"
+                 f"{', of all that is jitted of its code' * self.is_shared}",
                  f"traced {time_text(self.trace_seconds)}, lowered "
                  f"{time_text(self.lower_seconds)}, compiled {time_text(self.compile_seconds)}"
                  + (f", first runs {time_text(self.run_seconds)}" if self.run_seconds else "")]
@@ -302,7 +308,7 @@ class PaddedCalls(Protocol):
 def explain_function(spec: Any) -> Explanation:
     """What became of a jitted function."""
     padded = () if spec.padded is None else spec.padded.buckets()
-    return Explanation(spec.name, spec.traces.history, padded)
+    return Explanation(spec.name, ledger.history_of(spec), padded, spec.traces)
 
 
 def _trace(entry: Entry, earlier: Sequence[Entry]) -> Trace:

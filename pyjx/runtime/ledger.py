@@ -256,7 +256,7 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
     entry.replacements = ()
     info.entry = entry
     with _lock:
-        info.history = history = _history_of(traces, source, fun, name, info.traced_for)
+        info.history = history = _noted_history(spec, source)
         history.costs.traces += 1
         history.costs.trace += seconds
         entry.number = history.costs.traces
@@ -375,23 +375,27 @@ def _costs_of_operation(operation: Operation) -> Costs:
     return costs
 
 
-def _history_of(traces: Traces, source: Source, fun: Callable[..., Any], name: str, traced_for: str
-               ) -> History:
+def _noted_history(spec: JitSpec, source: Source) -> History:
     """The history of a function that was traced just now, which is that of all others made at the
     same place. Under the lock."""
-    history = traces.history
+    history = spec.traces.history
     if history is None:
-        code, outer = source.code, getattr(fun, "__code__", None)
-        place = None if code is None else (code.co_filename, code.co_firstlineno)
-        around = None if outer is code or outer is None else (
-            outer.co_filename, outer.co_firstlineno)
-        key = (name, place, source.made, around, traced_for)
-        history = _histories.get(key) or History(key, name, "" if code is None else place_of(code))
-    traces.history = history = _histories.setdefault(history.key, history)  # it may have gone
+        key, code = _key(spec, source), source.code
+        history = _histories.get(key) or History(
+            key, spec.name, "" if code is None else place_of(code))
+    spec.traces.history = history = _histories.setdefault(history.key, history)  # it may have gone
     _histories.move_to_end(history.key)
     if len(_histories) > FUNCTIONS:
         _histories.popitem(last=False)
     return history
+
+
+def _key(spec: JitSpec, source: Source) -> Any:
+    """What functions share that are made at the same place, and traced for the same."""
+    code, outer = source.code, getattr(spec.fun, "__code__", None)
+    place = None if code is None else (code.co_filename, code.co_firstlineno)
+    around = None if outer is code or outer is None else (outer.co_filename, outer.co_firstlineno)
+    return spec.name, place, source.made, around, spec.options.traced_for
 
 
 def _statics(parameters: Parameters | None, static: Any) -> tuple[Static, ...]:
@@ -569,6 +573,14 @@ def clear() -> None:
         _operations.clear()
         _operation_lines.clear()
         _operation_shapes.clear()
+
+
+def history_of(spec: JitSpec) -> History | None:
+    """The history of a jitted function, also of one that was not called yet; None if none was that
+    is made at the same place."""
+    source = source_of(spec.fun)
+    with _lock:
+        return spec.traces.history or _histories.get(_key(spec, source))
 
 
 def histories() -> list[History]:

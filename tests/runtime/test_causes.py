@@ -99,6 +99,24 @@ def test_causes_with_one_cure_are_told_once() -> None:
                     f"{explain.CURES['shape']}")
 
 
+def test_jitted_objects_of_one_function_share_what_is_told() -> None:
+    def double(x: Any) -> Any:
+        return x * 2
+
+    a, b = jax.jit(double), jax.jit(double, donate_argnums=0)
+    assert str(b.explain()) == "double: not traced yet"
+    for n in (3, 4, 5):
+        a(jnp.ones(n))
+    shared = ", of all that is jitted of its code"
+    assert not a.explain().is_shared and shared not in str(a.explain())
+    assert b.explain().is_shared and b.explain().n_traces == 3
+    assert str(b.explain()).splitlines()[0].endswith(f"3 traces, 3 programs (0 from disk){shared}")
+    b(jnp.ones(6))
+    for f in (a, b):
+        assert f.explain().n_traces == 4 and shared in str(f.explain())
+    assert not jax.jit(double).explain().traces[0].changes
+
+
 KEY = jax.random.key(0)
 X = jnp.linspace(0.0, 1.0, 1231)
 CALLED: dict[str, Callable[[], Any]] = {
