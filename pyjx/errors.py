@@ -277,8 +277,14 @@ def escaped_tracer_error(tracer: Any, details: str = "") -> UnexpectedTracerErro
             "Encountered an unexpected tracer. A function transformed by JAX had a side effect, "
             f"allowing for a reference to an intermediate value with type {_type(tracer)} wrapped "
             f"in a {type(tracer).__name__} to escape the scope of the transformation.",
-            details or _origin(tracer), _OF_LEAKS,
+            _of_leak(details or _origin(tracer)), _OF_LEAKS,
         ))
+
+
+def _of_leak(origin: str) -> str:
+    """What is told of where a value came from, but for why nobody has it: a leak asks for none."""
+    return re.sub("The error occurred while tracing .*?(?=The value came from|\n|$)", "", origin
+                  ).lstrip("\n")
 
 
 def ambiguous_truth(size: int) -> ValueError:
@@ -433,8 +439,9 @@ def _about(error: Any, tracer: Any, what: str, cure: str, known: str = "") -> st
         error.said = said
         return _composed(said)
     return _composed(said._replace(
-        cure=_OF_LEAKS, known="", what="Encountered an unexpected tracer: a value escaped from a "
-        "transformed function that has returned, and has no value outside of it.\n"
+        origin=_of_leak(said.origin), cure=_OF_LEAKS, known="",
+        what="Encountered an unexpected tracer: a value escaped from a transformed function that "
+        "has returned, and has no value outside of it.\n"
         + what.partition("\n")[0]))
 
 

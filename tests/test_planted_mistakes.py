@@ -651,6 +651,8 @@ CURES: list[tuple[str, Callable[[], Any]]] = [
     (SHAPE, lambda: jnp.sin(LIKE)),
     ("datetime64[D], of shape (1,). Make it one of numbers: x.astype('int64')",
      lambda: jax.jit(lambda x: x)(DATES)),
+    ("|V2, of shape (1,). Make it one of numbers: x.view(jnp.bfloat16), if such was! uint8",
+     lambda: jnp.asarray(np.ones(1, jnp.bfloat16).view("V2"))),
     ("float128, of shape (). Make it one of narrower numbers: x.astype('float64')! unique",
      lambda: X + np.longdouble(2)),
     ("complex256, of shape (1,). Make it one of narrower numbers: x.astype('complex128')",

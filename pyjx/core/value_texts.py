@@ -173,7 +173,7 @@ def without_numbers(x: Any) -> str:
         return (f"It is an array of dtype object, of shape {x.shape}"
                 f"{_of_objects([*islice(x.flat, 64)])}")
     made = {"M": "x.astype('int64')", "m": "x.astype('int64')", "f": "x.astype('float64')",
-            "c": "x.astype('complex128')", "V": "x.view('uint8')",
+            "c": "x.astype('complex128')", "V": _OF_BYTES.get(x.dtype.itemsize, "x.view('uint8')"),
             }.get(x.dtype.kind, "np.unique(x, return_inverse=True)[1]")
     if x.dtype.names:
         made = f"x[{x.dtype.names[0]!r}]" + (
@@ -182,6 +182,11 @@ def without_numbers(x: Any) -> str:
     kind = "narrower " if x.dtype.kind in "fc" else ""
     return (f"It is an array of dtype {x.dtype}, of shape {x.shape}. Make it one of {kind}numbers: "
             f"{made}.")
+
+
+# Files of NumPy have no names for what it does not know itself.
+_OF_BYTES = {1: "x.view(jnp.float8_e4m3fn), or whatever else of one byte was written to a file",
+             2: "x.view(jnp.bfloat16), if such was written to a file"}
 
 
 def _of_objects(some: list[Any]) -> str:

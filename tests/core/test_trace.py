@@ -208,6 +208,21 @@ def test_tracer_of_an_inner_transformation_leaks_into_the_outer_one():
             transform(f)(1.0)
 
 
+@pytest.mark.parametrize("inner", [
+    jax.grad, lambda f: jax.vmap(f, axis_size=2), lambda f: lambda x: jax.jvp(f, (x,), (x,))])
+@pytest.mark.parametrize("use", [lambda h: h * 2, lambda h: 1 if h else 2])
+def test_a_leak_within_a_traced_function_asks_for_no_value(inner, use):
+    def f(x):
+        kept = []
+        inner(lambda y: (kept.append(y * 2), y)[1])(x)
+        return use(kept[0])
+
+    with pytest.raises(Exception, match="The value came from the operation `mul` at ") as raised:
+        jax.jit(f)(1.0) if inner is jax.grad else jax.jit(f)(jnp.ones(2))
+    text = str(raised.value)
+    assert "concrete value" not in text and text.count("The value was made in the function") == 1
+
+
 @pytest.mark.parametrize("transform", [
     jax.jit, jax.grad, lambda f: lambda a: jax.vmap(f)(jnp.full(2, a)),
     lambda f: lambda a: jax.jvp(f, (a,), (a,)),
