@@ -15,6 +15,7 @@ from pyjx.core.jaxpr import JaxprEqn
 from pyjx.core.name_stack import NameStack
 from pyjx.core.records import Record
 from pyjx.core.source_info import SourceInfo
+from pyjx.core.value_texts import counted
 from pyjx.inspect.straight import line_of, package_line_of, transformation
 
 
@@ -262,6 +263,7 @@ class Comparison(Record):
         its values, the operation that does so, with the relative error of its result as `found` and
         that of its operands as `allowed`; None otherwise.
       whole: operations that the second way runs as they are, or that were not looked into.
+      nans: for each result how many of its numbers are NaN in both ways, which agrees.
     """
 
     a: str
@@ -272,6 +274,7 @@ class Comparison(Record):
     growth: tuple[tuple[str, float], ...] = ()
     lost: Deviation | None = None
     whole: tuple[str, ...] = ()
+    nans: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return self.first is None and self.lost is None and all([ok for ok, _, _ in self.rows])
@@ -294,7 +297,9 @@ class Comparison(Record):
         differ = [f"result {k} by {found:.3g}, where rounding explains {allowed:.3g}"
                   for k, (ok, found, allowed) in enumerate(self.rows) if not ok]
         if not differ:
-            return "\n".join([f"{self.a} and {self.b} agree", *whole])
+            nans = [f"; nan in both: {counted(n, 'number')} of result {k}"
+                    for k, n in enumerate(self.nans) if n]
+            return "\n".join([f"{self.a} and {self.b} agree{''.join(nans)}", *whole])
         look = ("so look at integers, which were passed by" if self.b == "whole" else "so look at "
                 "what XLA makes of several: b={'xla_disable_hlo_passes': 'fusion'} compares with "
                 "the program without fusions")

@@ -213,10 +213,10 @@ def compare_program(closed: ClosedJaxpr, leaves: Sequence[Any], a: Way = "compil
     rows = rows_of(closed, given, first.run("", closed, given), second.run("", closed, given))
     if second.file and first.file:  # each is to agree with what NumPy says
         each = [compare_program(closed, leaves, x, "numpy-float64") for x in (a, b)]
-        return next((x for x in each if not x), each[1])._replace(rows=_public(rows))
+        return next((x for x in each if not x), each[1])._replace(**_public(rows))
     if second.file:
         first, second = second, first
-    result = Comparison(first.name, second.name, _public(rows))
+    result = Comparison(first.name, second.name, **_public(rows))
     deviations: list[Deviation] = []
     if not _agree(rows):
         found = faults(_Rerun(first, second), (first,), (closed,), (given,))
@@ -232,8 +232,9 @@ def compare_program(closed: ClosedJaxpr, leaves: Sequence[Any], a: Way = "compil
     return result._replace(lost=lost, whole=tuple(sorted(held | second.account.others)))
 
 
-def _public(rows: Sequence[Row]) -> tuple[tuple[bool, float, float], ...]:
-    return tuple([row[:3] for row in rows])
+def _public(rows: Sequence[Row]) -> dict[str, Any]:
+    """What a `Comparison` says of results."""
+    return {"rows": tuple([row[:3] for row in rows]), "nans": tuple([row.nans for row in rows])}
 
 
 def _agree(rows: Sequence[Row]) -> bool:
@@ -362,7 +363,7 @@ class _Rerun(Judge):
             rows = rows_of(alone, given, ours, self.second.run("", alone, given))
         if _agree(rows):
             return None
-        return max([(found, allowed) for ok, found, allowed, _ in rows if not ok], default=())
+        return max([(row.found, row.allowed) for row in rows if not row.ok], default=())
 
     def inside(self, parts: Sequence[Part]) -> bool:
         _, body, given, outs, _ = parts[0]
@@ -458,7 +459,7 @@ def compare_whole(fun: Callable[..., Any], args: Any, kwargs: Any) -> Comparison
         sides, ((closed, leaves), (alone, given)), strict=True)]
     with _alone():
         rows = rows_of(alone, given, *outs)
-    result = Comparison("sharded", "whole", tuple([row[:3] for row in rows]))
+    result = Comparison("sharded", "whole", **_public(rows))
     if all([row.ok for row in rows]):
         return result
     return result._replace(first=next(

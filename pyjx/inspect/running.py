@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from pyjx.core.array_type import ArrayLike
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.records import Record
+from pyjx.core.value_texts import counted
 from pyjx.engine.physical import physicalize
 from pyjx.inspect.figures import recorded
 from pyjx.inspect.interpreter import RefusedError, interpret
@@ -56,12 +58,14 @@ class Agreement(Record):
       others: operations that the second way computed as the first one does.
       blind: whether nothing can be told of a result, because rounding alone explains differences
         as large as its numbers.
+      nans: for each result how many of its numbers are NaN in both ways, which agrees.
     """
 
     how: str
     rows: list[tuple[str, bool, float, float]]
     others: tuple[str, ...] = ()
     blind: bool = False
+    nans: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return all([ok for _, ok, _, _ in self.rows]) and not self.blind
@@ -70,7 +74,9 @@ class Agreement(Record):
         lines = ["nothing can be told: rounding alone makes differences as large as the results"
                  ] * self.blind
         lines += [f"{'agrees' if ok else 'DIFFERS':8} {name}: largest difference {found:.3g}, "
-                 f"allowed {allowed:.3g}" for name, ok, found, allowed in self.rows]
+                  f"allowed {allowed:.3g}" + (
+                      f"; nan in both: {counted(nans, 'number')}" if nans else "")
+                  for (name, ok, found, allowed), nans in zip_longest(self.rows, self.nans)]
         if self.others:
             lines.append(f"not in float64: {', '.join(self.others)}")
         return "\n".join([f"check {self.how}:", *lines])
@@ -188,24 +194,28 @@ def check(program: TracedProgram, how: str, args: Sequence[Any] | None = None) -
     theirs = _WAYS[how](program, given, account)
     rows = rows_of(closed, given, ours, theirs)
     named = [(name, *row[:3]) for name, row in zip(_names(closed), rows, strict=True)]
-    return Agreement(how, named, tuple(sorted(account.others)), any([row.blind for row in rows]))
+    return Agreement(how, named, tuple(sorted(account.others)), any([row.blind for row in rows]),
+                     tuple([row.nans for row in rows]))
 
 
 class Row(NamedTuple):
     """How a result compares: whether it agrees, the largest difference, and that which is let pass;
-    `blind` where nothing can be told, because rounding explains what is as large as the result."""
+    `blind` where nothing can be told, because rounding explains what is as large as the result, and
+    how many numbers are NaN in both ways."""
 
     ok: bool
     found: float
     allowed: float
     blind: bool
+    nans: int
 
 
 def rows_of(closed: ClosedJaxpr, args: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]
             ) -> list[Row]:
     """How the results of a program compare. What differs is no fault yet: how far errors of
     rounding go depends on program and arguments."""
-    plain = [Row(*compared(x, _settled(x, y)), False) for x, y in zip(ours, theirs, strict=True)]
+    plain = [Row(*compared(x, _settled(x, y)), False, _nans(x, y))
+             for x, y in zip(ours, theirs, strict=True)]
     if all([row.ok for row in plain]):
         return plain
     sizes = sorted(filter(None, map(scale_of, args)))
@@ -218,8 +228,14 @@ def rows_of(closed: ClosedJaxpr, args: Sequence[Any], ours: Sequence[Any], their
                             strict=True):
         blind = s > 0 and _is_inexact(y) and _SPREADS * s >= scale_of(y) and max(
             scale_of(y), old.found) > _share(x) * size
-        rows.append(old if old.ok else Row(*compared(x, _settled(x, y), _SPREADS * s), blind))
+        rows.append(old if old.ok else Row(*compared(x, _settled(x, y), _SPREADS * s), blind,
+                                           old.nans))
     return rows
+
+
+def _nans(ours: Any, theirs: Any) -> int:
+    a, b = np.asarray(raw(ours)), np.asarray(raw(theirs))
+    return int(((a != a) & (b != b)).sum()) if a.shape == b.shape else 0
 
 
 def _share(x: Any) -> float:

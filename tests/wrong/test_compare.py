@@ -237,6 +237,20 @@ def test_numpy_divides_integers_as_xla_does(dtype):
     assert inspect.check(program, "numpy-float64", [x, y])
 
 
+def test_results_that_are_nan_in_both_are_told():
+    def f(x):
+        return jnp.log(x), x.sum(), jnp.log(x).sum()
+
+    x = np.arange(-3, 3, dtype="f4")
+    told = "; nan in both: 3 numbers of result 0; nan in both: 1 number of result 2"
+    for ways in ({}, {"b": "eager"}, {"b": "whole"}):
+        found = inspect.compare(f, x, **ways)
+        assert found and found.nans == (3, 0, 1) and str(found).endswith(f"agree{told}")
+    lines = str(inspect.check(inspect.trace(f, x), "numpy-float64", [x])).splitlines()
+    assert [line.partition("; ")[2] for line in lines[1:]] == [
+        "nan in both: 3 numbers", "", "nan in both: 1 number"]
+
+
 def test_wide_integers_that_differ_by_one_differ():
     a = np.array([2**60, 2**63 - 9])
     assert running.compared(a, a)[0] and not running.compared(a, a + 1)[0]
