@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import re
 import sys
@@ -70,14 +71,38 @@ def _explanations() -> dict[str, str]:
     return found
 
 
+def _of_python(name: str) -> str:
+    """What there is to say of an error of Python's own; empty if there is none of the name."""
+    kind = getattr(builtins, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+        return ""
+    if kind is FloatingPointError:
+        return ("An operation gave a NaN, or an infinity. This is raised where the flags "
+                "`jax_debug_nans` and `jax_debug_infs` are set.\n\nWays out: the message names the "
+                "operation, its line and its operands: keep these where it is defined, by "
+                "`jnp.where` on the operands rather than on the result. `python -m pyjx why FILE` "
+                "finds it without the flags, and `jax.inspect.find(f, x)` for a function: see "
+                "docs/wrong.md.")
+    return ("An error of Python's own, which this library raises, too.\n\nWays out: its message "
+            "says what is wrong, and what to do. JAX_TRACEBACK_FILTERING=off brings back the "
+            "frames of the library.")
+
+
 def _elsewhere(name: str, known: Iterable[str]) -> str:
     """Where else a name is explained, or which other ones are near to it."""
     for module in (pyjx, pyjx.numpy, pyjx.lax, pyjx.random, pyjx.nn, pyjx.experimental):
         if callable(getattr(module, name, None)):
             return f"It is explained by help({module.__name__.replace('pyjx', 'jax', 1)}.{name})."
-    close = get_close_matches(name, known) or _holding(name, known)
+    close = _close(name, known) or _holding(name, known)
     return f"Did you mean {' or '.join(close)}?" if close else (
         "`python -m pyjx explain` lists them.")
+
+
+def _close(name: str, known: Iterable[str]) -> list[str]:
+    """The names that are near to this one without the word that errors end with."""
+    ends = re.compile("(error|exception|warning)$", re.IGNORECASE)
+    stems = {ends.sub("", other): other for other in known}
+    return [stems[stem] for stem in get_close_matches(ends.sub("", name), stems)]
 
 
 def _holding(name: str, known: Iterable[str]) -> list[str]:
@@ -85,7 +110,7 @@ def _holding(name: str, known: Iterable[str]) -> list[str]:
     plain = {re.sub(r"\W|_", "", other).lower(): other for other in known}
     wanted = re.sub(r"\W|_", "", name).lower()
     found = [other for short, other in plain.items() if wanted in short]
-    return found[:5] or [plain[short] for short in get_close_matches(wanted, plain)]
+    return found[:5] or [plain[short] for short in _close(wanted, plain)]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -104,8 +129,9 @@ def main(arguments: Sequence[str]) -> int:
     for flag, state in states.items():
         if name in (state.environ, flag.removeprefix("jax_")) and name not in known:
             name = flag
-    if name in known:
-        print(f"{name}\n\n{known[name]}")
+    said = known.get(name) or _of_python(name)
+    if said:
+        print(f"{name}\n\n{said}")
         return 0
     print(f"python -m pyjx explain: there is no error or flag {name!r}. {_elsewhere(name, known)}",
           file=sys.stderr)

@@ -67,6 +67,8 @@ def test_the_list_has_all_names(capsys):
     (["explain", "jax.numpy.einsum"], "It is explained by help(jax.numpy.einsum)."),
     (["explain", "vmap"], "no error or flag 'vmap'. It is explained by help(jax.vmap)."),
     (["explain", "nan"], "Did you mean NaNError or jax_debug_nans"),
+    (["explain", "XlaRuntimeError"], "Did you mean JaxRuntimeError?"),
+    (["explain", "MyError"], "'MyError'. `python -m pyjx explain` lists them."),
     (["explain", "xyzzy"], "`python -m pyjx explain` lists them."),
     (["docter"], "there is no command 'docter', and no file of that name. Did you mean doctor?"),
     (["emit_hl"], "Did you mean emit-hlo?"),
@@ -76,6 +78,15 @@ def test_what_is_not_there_has_a_cure(given, said, capsys):
     assert main(given) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(("name", "said"), [
+    ("FloatingPointError", "`jax_debug_nans` and `jax_debug_infs`"), ("ValueError", "Python's own"),
+    ("KeyboardInterrupt", "Python's own"), ("FloatingPointError", "`python -m pyjx why FILE`")])
+def test_errors_of_python_are_explained(name, said, capsys):
+    assert main(["explain", name]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"{name}\n\n") and said in text and "Ways out: " in text
 
 
 @pytest.mark.parametrize("option", ["-V", "--version"])
