@@ -336,14 +336,12 @@ def compiled_again(trace: Trace) -> list[tuple[str, str, float]]:
     """Why there is another program of a trace, each time, what to do about it, and its seconds."""
     found = []
     for before, now in pairwise([p for p in trace.programs if not p.derived]):
-        kind = next((kind for kind in ("device", "shardings", "options")
-                     if getattr(before, kind) != getattr(now, kind)),
-                    "budget" if now.memory else "evicted")
-        why = {"budget": "for the budget, by the compiler's word",
-               "evicted": "its program had been dropped"}.get(kind) or (
-            f"{'compiler ' * (kind == 'options')}{kind} {getattr(before, kind)} -> "
-            f"{getattr(now, kind)}")
-        found.append((why, CURES[kind], now.seconds))
+        why = {kind: f"{'compiler ' * (kind == 'options')}{kind} {getattr(before, kind)} -> "
+                     f"{getattr(now, kind)}" for kind in ("device", "shardings", "options")
+               if getattr(before, kind) != getattr(now, kind)} or (
+            {"budget": "for the budget, by the compiler's word"} if now.memory
+            else {"evicted": "its program had been dropped"})
+        found.append((" and ".join(why.values()), "; ".join([CURES[k] for k in why]), now.seconds))
     return found
 
 
@@ -385,6 +383,7 @@ CURES = {
               "flow depend on it",
     "static": "each value is traced apart: give few of them, and pass as arrays the numbers in it "
               "that neither shapes nor Python control flow depend on",
+    "made": "make the function once, outside of the loop or function that makes it",
     "identity": "give the class of the argument __eq__ and __hash__, or make the object once",
     "structure": "pass the same structure in each call",
     "keyword": "pass the argument in the same way, by position or by keyword, in each call",
@@ -409,7 +408,8 @@ def cure_for(change: Change) -> str:
     if kind == "default" or ("not given" in values and change.where.isidentifier()):
         return f"give {change.where} in each call, or in none"
     if kind == "static":
-        kind = "identity" if "another" in change.after else (
+        kind = "made" if "another function" in change.after else "identity" if (
+            "another" in change.after) else (
             "number" if any(map(_is_number, values)) else kind)
     return CURES[kind]
 

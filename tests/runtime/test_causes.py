@@ -187,6 +187,29 @@ def test_the_cure_suits_a_static_value(value: Any) -> None:
     assert not is_number or "pass the value as an array" in told
 
 
+def test_a_function_that_is_static_is_made_once() -> None:
+    f = jax.jit(lambda x, g: g(x), static_argnums=1)
+    for _ in range(2):
+        f(1.0, lambda x: x)
+    (told,) = advice("<lambda>")
+    assert told.endswith(f"that does not equal it: {explain.CURES['made']}")
+
+
+def test_all_causes_of_another_program_are_told(run_python: Callable[[str], str]) -> None:
+    printed = run_python("""
+import numpy as np, pyjx as jax, pyjx.numpy as jnp
+from pyjx.runtime import explain
+jax.config.update("jax_num_cpu_devices", 3)
+f, x = jax.jit(lambda x: x * 2), jnp.ones(4)
+mesh = jax.sharding.Mesh(np.array(jax.devices()[1:]), ("d",))
+f(x), f(jax.device_put(x, jax.NamedSharding(mesh, jax.P("d"))))
+((why, cure, _),) = explain.compiled_again(f.explain().traces[0])
+print(why, cure == explain.CURES["device"] + "; " + explain.CURES["shardings"])
+""")
+    assert printed == (
+        "device cpu:0 -> cpu:1 and shardings of one device -> (P('d',)) over d=2 True\n")
+
+
 def test_the_nearest_trace_counts_shape_and_dtype_apart() -> None:
     f = jax.jit(lambda x: x * 2)
     f(jnp.ones(3))
