@@ -143,6 +143,8 @@ STORED = "store jnp.asarray(value, ref.dtype)"
      lambda: lax.clamp(jnp.asarray(0, "float32"), V, jnp.asarray(1, "float32"))),
     (lambda: lax.igamma(V, jnp.arange(3)), "Give all one dtype, as in jnp.asarray(x, 'float32').",
      lambda: lax.igamma(V, jnp.asarray(jnp.arange(3), "float32"))),
+    (lambda: lax.dynamic_update_slice(INTEGERS, V[:1], (0,)), "jnp.asarray(update, 'int32').",
+     lambda: lax.dynamic_update_slice(INTEGERS, jnp.asarray(V[:1], "int32"), (0,))),
     (lambda: lax.rem(V, 2), "jnp.fmod is a similar", lambda: jnp.fmod(V, 2)),
     (lambda: lax.shift_right_logical(INTEGERS, jnp.int8(2)), "jnp.asarray(x, 'int32').",
      lambda: lax.shift_right_logical(INTEGERS, jnp.asarray(2, "int32"))),

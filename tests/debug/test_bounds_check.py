@@ -41,7 +41,7 @@ OPERATIONS = {
     "array": (lambda x, i: x[jnp.array([0, 1]), jnp.stack([0, i])],
               "index 7 is out of bounds for axis 1, of size 4"),
     "dynamic_slice": (lambda x, i: lax.dynamic_slice(x, (0, i), (1, 2)),
-                      "index 7 is out of bounds for 2 elements from it on along axis 1, of size 4"),
+                      "a slice of 2 elements from index 7 on is out of bounds for axis 1, of si"),
     "take": (lambda x, i: jnp.take(x, i, axis=0), "index 7 is out of bounds for axis 0, of size 3"),
     "set": (lambda x, i: x.at[i].set(1.0), "index 7 is out of bounds for axis 0, of size 3"),
     "add": (lambda x, i: x.at[0, i].add(1.0), "index 7 is out of bounds for axis 1, of size 4"),

@@ -620,7 +620,7 @@ class OutOfBounds(Record):
         given = int(index) - size if index < 0 else int(index)
         count = size - self.last[int(which)]
         if count != 1:
-            return (f"index {given} is out of bounds for {count} elements from it on along axis "
+            return (f"a slice of {count} elements from index {given} on is out of bounds for axis "
                     f"{axis}, of size {size}, of an array of shape {self.shape}")
         return (f"index {given} is out of bounds for axis {axis}, of size {size}, of an array of "
                 f"shape {self.shape}")
