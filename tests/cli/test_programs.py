@@ -131,10 +131,9 @@ def test_the_alias_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for asks in ("import jax.numpy", "m.version('jax')", "import pyjx.as_jax"):
         code = f"{site}import importlib.metadata as m\n{asks}"
         done = python("-c", code, cwd=tmp_path, PYJX_AS_JAX="yes")
-        assert [line.split(" is ")[0] for line in done.stderr.splitlines()] == [
-            "Traceback (most recent call last):", '  File "<string>", line 3, in <module>',
-            "ValueError: PYJX_AS_JAX", "Frames inside the library are not shown; "
-            "JAX_TRACEBACK_FILTERING=off brings them back."], done.stderr
+        assert [line for line in done.stderr.splitlines() if line.startswith("  File ")] == [
+            '  File "<string>", line 3, in <module>'], done.stderr
+        assert "ValueError: PYJX_AS_JAX is 1, 0 or a version" in done.stderr
     done = python("-c", site + look, cwd=tmp_path)
     assert "pyjx" not in done.stdout
     assert alias_files.uninstall([]) == 0
