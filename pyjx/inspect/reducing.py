@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -206,17 +205,13 @@ def _tries(fails: Any, memory: int) -> Any:
     try:
         return Tries(fails, memory)
     except Exception as error:
-        raise _unfound(fails, error) from None
+        raise _unfound(fails, error, "Define it by def at the top of a file that is run or "
+                       "imported, or give a command.") from None
 
 
-def _unfound(fails: Any, why: Any) -> TypeError:
-    script = getattr(fails, "__module__", "") == "__main__" and hasattr(
-        sys.modules["__main__"], "__file__") and "<" not in fails.__qualname__
-    return TypeError(
-        f"inspect.reduce: fails is {fails!r}, which another process cannot import: {why}. " + (
-            "Write what the script does, besides defining functions, below "
-            "`if __name__ == \"__main__\":`." if script else
-            "Define it by def at the top of a file that is run or imported, or give a command."))
+def _unfound(fails: Any, why: Any, cure: str) -> TypeError:
+    return TypeError(f"inspect.reduce: fails is {fails!r}, which another process cannot import: "
+                     f"{why}. {cure}")
 
 
 class _Commands(Tries):
@@ -265,7 +260,8 @@ class _Search:
         start = time.monotonic()
         self.outcome: Outcome = self.tried(closed, args)
         if self.outcome.kind == "unfound":
-            raise _unfound(tries.fails, self.outcome.detail)
+            raise _unfound(tries.fails, self.outcome.detail, "Write what its file does, besides "
+                           "defining functions, below `if __name__ == \"__main__\":`.")
         if self.outcome.kind == "broken":
             raise ValueError(
                 f"inspect.reduce: fails raises {self.outcome.detail}\nThe program does not, so "

@@ -141,7 +141,7 @@ GUARD = '__name__ == "__main__"'
     ("bool(jnp.isnan(program(*args)))", GUARD, "ValueError: inspect.reduce: fails raises TypeError "
      "at script.py:11: isnan requires ndarray or scalar arguments, got <class 'tuple'>"),
     ("True", "True", "TypeError: inspect.reduce: fails is <function fails>, which another process "
-     "cannot import: RuntimeError: it calls inspect.reduce as it is loaded. Write what the script"),
+     "cannot import: RuntimeError: it calls inspect.reduce as it is loaded. Write what its file"),
 ])
 @pytest.mark.parametrize("by", [[], ["-m", "pyjx"]])
 def test_a_function_of_the_script(by, says, when, last, tmp_path):
