@@ -176,7 +176,7 @@ NUMBERS = [1, 1.5, True, 2j, np.float32(2), -1e-7, float("nan")]
 OTHERS = [None, "relu", (1, 2), Opaque(), jnp.tanh, int, np.dtype("float32")]
 
 
-@pytest.mark.parametrize("value", NUMBERS + OTHERS, ids=repr)
+@pytest.mark.parametrize("value", NUMBERS + OTHERS, ids=lambda x: repr(x).partition(" at 0x")[0])
 def test_the_cure_suits_a_static_value(value: Any) -> None:
     f = jax.jit(lambda x, cfg: x, static_argnums=1)
     f(1.0, "tanh")
