@@ -68,24 +68,22 @@ def _explanations() -> dict[str, str]:
         found[name] = (f"{state.help}\n\nvalues: {_values(state).replace('`', '')}; default "
                        f"{state.default!r}, now {state.value!r}; environment variable "
                        f"{state.environ}")
+    found["FloatingPointError"] = (
+        "An operation gave a NaN, or an infinity, and `jax_debug_nans` or `jax_debug_infs` is set."
+        "\n\nWays out: the message names the operation, its line and its operands: keep these "
+        "where it is defined, by `jnp.where` on the operands rather than on the result. `python -m "
+        "pyjx why FILE` finds it without the flags, and `jax.inspect.find(f, x)` for a function: "
+        "see docs/wrong.md.")
     return found
 
 
 def _of_python(name: str) -> str:
     """What there is to say of an error of Python's own; empty if there is none of the name."""
     kind = getattr(builtins, name, None)
-    if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+    if not (isinstance(kind, type) and issubclass(kind, Exception)) or issubclass(kind, Warning):
         return ""
-    if kind is FloatingPointError:
-        return ("An operation gave a NaN, or an infinity. This is raised where the flags "
-                "`jax_debug_nans` and `jax_debug_infs` are set.\n\nWays out: the message names the "
-                "operation, its line and its operands: keep these where it is defined, by "
-                "`jnp.where` on the operands rather than on the result. `python -m pyjx why FILE` "
-                "finds it without the flags, and `jax.inspect.find(f, x)` for a function: see "
-                "docs/wrong.md.")
-    return ("An error of Python's own, which this library raises, too.\n\nWays out: its message "
-            "says what is wrong, and what to do. JAX_TRACEBACK_FILTERING=off brings back the "
-            "frames of the library.")
+    return ("An error of Python's own.\n\nWays out: its message says what is wrong and what to do. "
+            "JAX_TRACEBACK_FILTERING=off brings back the frames of the library.")
 
 
 def _elsewhere(name: str, known: Iterable[str]) -> str:

@@ -68,6 +68,8 @@ def test_the_list_has_all_names(capsys):
     (["explain", "vmap"], "no error or flag 'vmap'. It is explained by help(jax.vmap)."),
     (["explain", "nan"], "Did you mean NaNError or jax_debug_nans"),
     (["explain", "XlaRuntimeError"], "Did you mean JaxRuntimeError?"),
+    (["explain", "KeyboardInterrupt"], "no error or flag 'KeyboardInterrupt'. "),
+    (["explain", "DeprecationWarning"], "no error or flag 'DeprecationWarning'. "),
     (["explain", "MyError"], "'MyError'. `python -m pyjx explain` lists them."),
     (["explain", "xyzzy"], "`python -m pyjx explain` lists them."),
     (["docter"], "there is no command 'docter', and no file of that name. Did you mean doctor?"),
@@ -81,8 +83,8 @@ def test_what_is_not_there_has_a_cure(given, said, capsys):
 
 
 @pytest.mark.parametrize(("name", "said"), [
-    ("FloatingPointError", "`jax_debug_nans` and `jax_debug_infs`"), ("ValueError", "Python's own"),
-    ("KeyboardInterrupt", "Python's own"), ("FloatingPointError", "`python -m pyjx why FILE`")])
+    ("FloatingPointError", "`jax_debug_nans` or `jax_debug_infs`"), ("ValueError", "Python's own"),
+    ("ZeroDivisionError", "Python's own"), ("FloatingPointError", "`python -m pyjx why FILE`")])
 def test_errors_of_python_are_explained(name, said, capsys):
     assert main(["explain", name]) == 0
     text = capsys.readouterr().out
