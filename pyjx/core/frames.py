@@ -186,12 +186,6 @@ def user_frames(traceback: Traceback | None, limit: int | None = None) -> list[F
     return frames
 
 
-def user_line(traceback: Traceback | None) -> str:
-    """`file:line` of the innermost frame that is the user's; empty if there is none."""
-    frame = user_frame(traceback)
-    return "" if frame is None else f"{frame.file_name}:{frame.start_line}"
-
-
 def own_line(traceback: Traceback | None) -> str:
     """`file:line` of `own_frame`; empty if there is none."""
     frame = own_frame(traceback)

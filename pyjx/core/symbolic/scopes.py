@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pyjx.core.frames import user_line
+from pyjx.core.frames import own_line
 from pyjx.core.symbolic.expressions import (
     CONSTANT,
     FLOORDIV,
@@ -205,13 +205,13 @@ class SymbolicScope:
 
     def _described(self, d: Any) -> str:
         name = f"'{d}'" if isinstance(d, DimExpr) else d
-        return f"for {name} scope {id(self)} created at {user_line(self._made) or '?'}"
+        return f"for {name} scope {id(self)} created at {own_line(self._made) or '?'}"
 
     def __reduce__(self) -> Any:
         return SymbolicScope, (tuple([c.text for c in self.constraints]),)
 
     def __str__(self) -> str:
-        lines = [f"{id(self)} created at {user_line(self._made) or '?'}"]
+        lines = [f"{id(self)} created at {own_line(self._made) or '?'}"]
         if self.constraints:
             lines[0] += " with constraints:"
         return "\n".join([*lines, *[f"  {c.text}" for c in self.constraints]])
