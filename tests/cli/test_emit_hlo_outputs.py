@@ -286,3 +286,17 @@ def test_results_that_are_keys(run):
 def test_what_takes_no_time_is_not_told(run, model):
     """Nor where there is nobody to tell."""
     assert run(f"{model}:affine", "f32[2]", "--emit", "hlo-opt")[2] == ""
+
+
+def test_a_long_name_of_an_operation_keeps_to_its_column(run, tmp_path):
+    path = tmp_path / "named.py"
+    path.write_text(f"""from pyjx.extend.core import Primitive
+from pyjx.interpreters import mlir
+import pyjx.numpy as jnp
+p = Primitive("{'long' * 20}")
+p.def_abstract_eval(lambda x: x)
+mlir.register_lowering(p, mlir.lower_fun(jnp.sin, multiple_results=False))
+""")
+    _, _, err = run(f"{path}:p.bind", "f32[2]", "--roofline", "v5e")
+    (row,) = [line for line in err.splitlines() if "longlong" in line]
+    assert row.startswith(f"{'long' * 14} ")

@@ -93,7 +93,7 @@ def _roofline(program: Program, text: str) -> None:
                      f"{'at least':>11} bound by")
         bounds = roofline(costs, *chip)
         for b in bounds:
-            name = shown_path(b.name, 56) if title == "line" else b.name
+            name = shown_path(b.name, 56) if title == "line" else b.name[-56:]
             lines.append(f"{name:56} {b.flops:10.3g} {b.bytes:10.3g} {b.intensity:11.3g} "
                          f"{1e6 * b.seconds:8.3f} us {b.bound}")
     lines.append(f"{'total':56} {'':10} {'':10} {'':11} "
