@@ -51,8 +51,9 @@ def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
             got = ", ".join([dtypes.name(a.dtype) for a in avals])
             tip = f" {_one_dtype(avals)}"
             if name.startswith(("dynamic_update", "scatter")):
-                tip = (" Give update the dtype of operand, as in jnp.asarray(update, "
-                       f"'{dtypes.name(avals[0].dtype)}').")
+                update = "updates" if name.startswith("scatter") else "update"
+                tip = (f" Give {update} the dtype of operand, as in jnp.asarray({update}, "
+                       f"'{dtypes.name(first)}').")
             if name in _PROMOTING:
                 tip = (f" (Tip: jnp.{_PROMOTING[name]} is a similar function that does automatic "
                        "type promotion on inputs).")

@@ -61,7 +61,8 @@ ERRORS: list[tuple[Any, type[Exception], str]] = [
      "be the same as the bounds of the corresponding dimensions of scatter indices. For scatter "
      "dimension 0, updates bound is 1, indices bound is 2."),
     (scatter(*ROWS, updates=X[:2].astype(int)), TypeError,
-     "lax.scatter requires arguments to have the same dtypes, got float32, int32."),
+     "lax.scatter requires arguments to have the same dtypes, got float32, int32. Give updates the "
+     "dtype of operand, as in jnp.asarray(updates, 'float32')."),
     (scatter((3,), (0,), (0,)), TypeError, "Invalid update_window_dims set in scatter op; valid "
      "range is [0, 2); got: 3."),
     (scatter((1,), (3,), (0,)), TypeError, "Invalid inserted_window_dims set in scatter op; valid "
