@@ -303,6 +303,8 @@ def note_compiled(closed: ClosedJaxpr, name: str, placement: Placement, options:
             _operation_lines[line] += seconds
             _operation_shapes[_operation(name), line].add(tuple([
                 getattr(a, "shape", ()) for a in (*closed.in_avals, *closed.out_avals)]))
+            _drop_oldest(_operation_lines)
+            _drop_oldest(_operation_shapes)
         if entry is not None and len(entry.compiled) < ENTRIES:
             device = placement.devices[0]
             entry.compiled += (Program(
@@ -369,10 +371,14 @@ def _operation(name: str) -> Operation:
 def _costs_of_operation(operation: Operation) -> Costs:
     costs = _operations.get(operation)
     if costs is None:
-        if len(_operations) >= OPERATIONS:
-            del _operations[next(iter(_operations))]
         costs = _operations[operation] = Costs()
+        _drop_oldest(_operations)
     return costs
+
+
+def _drop_oldest(records: dict[Any, Any]) -> None:
+    if len(records) > OPERATIONS:
+        del records[next(iter(records))]
 
 
 def _noted_history(spec: JitSpec, source: Source) -> History:

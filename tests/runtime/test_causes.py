@@ -168,6 +168,18 @@ def test_operations_of_many_sizes_are_told_apart(monkeypatch: Any) -> None:
     assert "nextafter" in others and "permutation" not in others
 
 
+def test_few_operations_are_known(monkeypatch: Any) -> None:
+    monkeypatch.setattr(ledger, "OPERATIONS", 2)
+    jax.config.update("jax_pyjx_report", True)
+    try:
+        jnp.sinh(X[:3])
+        jnp.cosh(X[:3])
+        jnp.nextafter(X[:3], X[:3])
+    finally:
+        jax.config.update("jax_pyjx_report", False)
+    assert len(ledger.operation_sizes()) == len(ledger.operation_lines()) == 2
+
+
 class Opaque:
     pass
 
