@@ -202,7 +202,8 @@ def _advice(found: explain.ProcessExplanation) -> Section:
             rows.append((spent, name, f"traced again{times}, {'; '.join(why)}"))
         reasons = {p.from_disk for t in e.traces for p in t.programs if type(p.from_disk) is str}
         rows += [(e.compile_seconds, name, f"not kept on disk: {r}") for r in sorted(reasons)]
-    rows += _advice_on_operations(found)
+    rows += [(seconds, "operations outside of jit", why)
+             for seconds, why in _advice_on_operations(found)]
     if cache.folder() is None:
         rows.append((sum([e.compile_seconds for e in found.functions]), "the process",
                      "the disk cache is off: a second run compiles all again"))
@@ -212,8 +213,7 @@ def _advice(found: explain.ProcessExplanation) -> Section:
                           for seconds, name, why in sorted(rows, reverse=True)[:_ROWS]]))
 
 
-def _advice_on_operations(found: explain.ProcessExplanation) -> Iterator[tuple[float, str, str]]:
-    of = "operations outside of jit"
+def _advice_on_operations(found: explain.ProcessExplanation) -> Iterator[tuple[float, str]]:
     sizes = {explain.called(operation): (n, line)
              for n, line, operation in sorted(ledger.operation_sizes(), key=lambda row: row[:2])}
     others = []
@@ -222,14 +222,14 @@ def _advice_on_operations(found: explain.ProcessExplanation) -> Iterator[tuple[f
         if n < _MANY_SIZES:
             others.append((name, seconds))
         elif seconds > _SHORT:
-            yield seconds, of, (f"{name} was compiled for {n} sizes at {shown_path(line)}: jit a "
-                                "function that has them all in each call, or use few, as by "
-                                "padding, as jit compiles each apart, too")
+            yield seconds, (f"{name} was compiled for {n} sizes at {shown_path(line)}: jit a "
+                            "function that has them all in each call, or use few, as by padding, "
+                            "as jit compiles each apart, too")
     if (seconds := sum([s for _, s in others])) > _SHORT:
         names = ", ".join([name for name, _ in others[:5]])
         lines = ledger.operation_lines()[:1]
-        yield seconds, of, (f"jit the function that calls {names}"
-                            f"{''.join([f', such as the one at {shown_path(x)}' for x in lines])}")
+        at = "".join([f", such as the one at {shown_path(line)}" for line in lines])
+        yield seconds, f"jit the function that calls {names}{at}"
 
 
 def _functions(found: explain.ProcessExplanation) -> Section:

@@ -113,9 +113,8 @@ def _sizes(terms: list[str], shapes: Shapes, subscripts: str) -> dict[str, int]:
             if known not in (1, n) and n != 1:
                 first = next(i for i in range(k + 1) if known in [
                     m for d, m in zip(terms[i], shapes[i], strict=True) if d == c])
-                given, label = subscripts.replace(" ", "").partition("->")[0].split(","), c
-                if c not in subscripts:
-                    label = "..."
+                given = subscripts.replace(" ", "").partition("->")[0].split(",")
+                label = c if c in subscripts else "..."
                 raise ValueError(f"Size of label '{label}' for operand {k} ({n}) does not match "
                                  f"previous terms ({known}). Operand {first}, '{given[first]}' of "
                                  f"shape {shapes[first]}, has size {known} along '{label}', and "
