@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, program = programs.parted(parser, arguments)
     flag = configuration.debug_infs if options.inf else configuration.debug_nans
     flag.update(True)
-    flag_checks.behind_nans.set_global(set() if options.inf else None)
+    flag_checks.behind_nans.set_global(options.inf)
     first: list[str] = []  # what is said of the first error
 
     def hear(error: FloatingPointError) -> None:

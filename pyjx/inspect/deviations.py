@@ -26,10 +26,10 @@ from pyjx.core.passes.dce import dce
 from pyjx.engine.moves import sharding_constraint_p
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.inspect.bad_values import Comparison, Deviation, Step, place_text
+from pyjx.inspect.finding import WHOLE, OnDevices, Whole
 from pyjx.inspect.loops import programs_within
 from pyjx.inspect.numpy_interpreter import Account, evaluate
 from pyjx.inspect.running import Row, compared, double, raw, rows_of, scale_of, typed
-from pyjx.inspect.spots import WHOLE, OnDevices, Whole
 from pyjx.inspect.straight import (
     changed,
     check_keywords,

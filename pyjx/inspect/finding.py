@@ -16,7 +16,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,10 +30,12 @@ from pyjx.core.jaxpr import Atom, ClosedJaxpr, JaxprEqn, Literal
 from pyjx.core.name_stack import NameStack
 from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
+from pyjx.core.specs import PartitionSpec
 from pyjx.inspect.bad_values import BadValue, Step, found_in, place_text, without_program
 from pyjx.inspect.loops import Loop
-from pyjx.inspect.spots import ALL, WHOLE, Element, OnDevices, Spot, Whole, first_of, sources
+from pyjx.inspect.sources import ALL, Element, first_of, sources
 from pyjx.inspect.straight import changed, check_keywords, repeatable, straight, stretch, traced
+from pyjx.parallel.calls import ordered
 from pyjx.runtime import flag_checks
 
 # What gives each element of its operand, and none besides: it has a bad one where that has.
@@ -158,8 +160,7 @@ def _find_eagerly(fun: Callable[..., Any], args: Any, kwargs: Any, what: Any, pr
         raise problem
     note = ("the function asks for values in Python, so it was run as it is, and the first "
             "operation, or jitted function, was taken that gives one.")
-    with flags[what](True), flag_checks.behind_nans(
-            set() if what == "inf" else None):
+    with flags[what](True), flag_checks.behind_nans(what == "inf"):
         try:
             fun(*args, **kwargs)
         except FloatingPointError as error:
@@ -177,6 +178,102 @@ class _Path(Record):
 
     def into(self, text: str, eqn: JaxprEqn) -> _Path:
         return _Path((*self.steps, Step.of(text, eqn)), (*self.stacks, eqn.source_info.name_stack))
+
+
+class Spot(NamedTuple):
+    """Where in a value: on which device, by its number, and at which element; None where any."""
+
+    device: int | None
+    element: Element | None
+
+
+class Whole:
+    """Programs run as they are."""
+
+    devices: Sequence[Any] = (None,)
+    sizes: Sequence[int] = ()
+
+    def compiled(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        return jax.jit(fun, **options)  # type: ignore[no-any-return]
+
+    def number(self, n: int) -> Any:
+        return np.int32(n)
+
+    def of(self, x: Any, device: int) -> Any:
+        return x
+
+    def stacked(self, x: Any) -> Any:
+        return x
+
+
+WHOLE = Whole()
+
+
+class OnDevices(Whole):
+    """Programs run on each device of a mesh, or on each of those within each of `outer`. Outside,
+    values are those of all, one after the other along a new first axis."""
+
+    mesh: Any
+    names: tuple[Any, ...]
+
+    def __init__(self, params: dict[str, Any], outer: Whole) -> None:
+        self.outer = outer.names if isinstance(outer, OnDevices) else ()
+        self.mesh = mesh = outer.mesh if isinstance(outer, OnDevices) else params["mesh"]
+        self.names = (*self.outer, *ordered(mesh, params["newly_manual_axes"]))
+        self.sizes = [mesh.shape[n] for n in self.names]
+        self.devices = [", ".join([f"{n}={i}" for n, i in zip(self.names, place, strict=True)])
+                        for place in np.ndindex(*self.sizes)]
+        self.spec = PartitionSpec(self.names)
+
+    def _mapped(self, fun: Callable[..., Any], in_specs: Any, **options: Any) -> Callable[..., Any]:
+        return jax.jit(jax.shard_map(  # type: ignore[no-any-return]
+            lambda *xs: [y[None] for y in fun(*xs)], mesh=self.mesh, in_specs=in_specs,
+            out_specs=self.spec, axis_names=set(self.names), check_vma=False), **options)
+
+    def entered(self, operands: Sequence[Any], in_specs: Any) -> list[Any]:
+        """The parts of the operands that devices have."""
+        if not self.outer:
+            return list(self._mapped(lambda *xs: xs, tuple(in_specs))(*operands))
+        specs = tuple([PartitionSpec(self.outer, *spec) for spec in in_specs])
+        return list(self._mapped(lambda *xs: [x[0] for x in xs], specs)(*operands))
+
+    def compiled(self, fun: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        return self._mapped(lambda *xs: fun(*[x[0] for x in xs]), self.spec, **options)
+
+    def number(self, n: int) -> Any:
+        return np.full(len(self.devices), n, np.int32)
+
+    def stacked(self, x: Any) -> Any:
+        return jnp.broadcast_to(x, (len(self.devices), *np.shape(x)))
+
+    def of(self, x: Any, device: int) -> Any:
+        return x[device]
+
+    def _corner(self, spec: PartitionSpec, device: int, shape: Sequence[int]) -> list[int]:
+        """Where the part that a device has of a value begins, whose shape is that."""
+        at = dict(zip(self.names, np.unravel_index(device, self.sizes), strict=True))
+        corner = [0] * len(shape)
+        for i, axes in enumerate(spec):
+            for name in () if axes is None else (axes,) if isinstance(axes, str) else axes:
+                corner[i] = corner[i] * self.mesh.shape[name] + int(at[name]) * shape[i]
+        return corner
+
+    def inward(self, element: Element | None, spec: PartitionSpec, shape: Sequence[int]) -> Spot:
+        """Where in its parts, of that shape, an element of a value is."""
+        if element is None or self.outer:
+            return Spot(None, None)
+        for device in range(len(self.devices)):
+            own = [i - n for i, n in zip(element, self._corner(spec, device, shape), strict=True)]
+            if all([0 <= i < n for i, n in zip(own, shape, strict=True)]):
+                return Spot(device, tuple(own))
+        return Spot(None, None)
+
+    def outward(self, spot: Spot, spec: PartitionSpec, shape: Sequence[int]) -> Element | None:
+        """Which element of a value one of a part is, where no mesh is around this one."""
+        if spot.element is None or self.outer:
+            return None
+        corner = self._corner(spec, spot.device or 0, shape)
+        return tuple([i + n for i, n in zip(spot.element, corner, strict=True)])
 
 
 class _Straight:
@@ -334,7 +431,7 @@ class _Finder:
             return None
         atom, spot = start
         while True:
-            if spot.element is None:
+            if spot.element is None or isinstance(program.origin(atom), Literal):
                 atom = program.origin(atom)
             self.spot = spot
             if atom in program.inputs:
@@ -346,8 +443,8 @@ class _Finder:
             i = program.made[atom]
             eqn = program.closed.eqns[i]
             k = list(eqn.outvars).index(atom)
-            came = self.operand(program, i, k, flags, spot)
-            found = self.inside(program, eqn, k, spot, path, came) if holds_jaxprs(eqn) else came
+            came = partial(self.operand, program, i, k, flags, spot)
+            found = self.inside(program, eqn, k, spot, path, came) if holds_jaxprs(eqn) else came()
             if isinstance(found, BadValue):
                 return found
             if found is None:
@@ -377,7 +474,7 @@ class _Finder:
         if program.bytes > MOST_BYTES or isinstance(atom, Literal):
             return Spot(device, None)
         x = program.scope.of(self.fetched(program, [atom])[0], device)
-        if element is None or not self.bad(np.asarray(x)[element]):
+        if element is None or not self.bad(x)[element]:
             element = first_of(self.bad, x, ALL)
         return Spot(device, element)
 
@@ -387,22 +484,24 @@ class _Finder:
         None where none has any."""
         eqn, device = program.closed.eqns[i], spot.device or 0
         exchanges = any([isinstance(e, NamedAxisEffect) for e in eqn.effects])
+        if spot.element is not None and not exchanges:
+            origins = [program.origin(v) for v in eqn.invars]
+            xs = [program.scope.of(x, device) for x in self.operands(program, eqn)]
+            found = [(eqn.primitive.multiple_results and j != k, program.made.get(origins[j], -1),
+                      j, at) for j, where in sources(eqn, xs, k, spot.element)
+                     if not isinstance(origins[j], Literal)
+                     and (at := first_of(self.bad, xs[j], where)) is not None]
+            if found:
+                _, _, j, at = min(found)
+                return j, Spot(device, at)
+            if eqn.primitive.name != "select_n":  # which may choose a literal where another is bad
+                return None
         came = self._by_flags(program, eqn, flags, device, exchanges)
         if came is None:
             return None
-        if spot.element is None or exchanges:
-            here = flags.get(program.origin(eqn.invars[came]))
-            if here is not None and not here[device]:
-                device = int(here.argmax())
-            return came, self.spot_in(program, eqn.invars[came], device, None)
-        xs = [program.scope.of(x, device) for x in self.operands(program, eqn)]
-        found = [(program.made.get(program.origin(eqn.invars[j]), -1), j, at)
-                 for j, where in sources(eqn, xs, k, spot.element)
-                 if (at := first_of(self.bad, xs[j], where)) is not None]
-        if not found:
-            return None
-        _, j, at = min(found)
-        return j, Spot(device, at)
+        here = flags[program.origin(eqn.invars[came])]
+        device = device if here[device] else int(here.argmax())
+        return came, self.spot_in(program, eqn.invars[came], device, None)
 
     def _by_flags(self, program: _Straight, eqn: JaxprEqn, flags: dict[Any, Any], device: int,
                   exchanges: bool) -> int | None:
@@ -411,8 +510,7 @@ class _Finder:
         found: list[tuple[int, int]] = []
         for k, v in enumerate(eqn.invars):
             atom = program.origin(v)
-            here = self.seen(literal_value(atom), WHOLE).repeat(len(program.scope.devices)) if (
-                isinstance(atom, Literal)) else flags.get(atom)
+            here = flags.get(atom)
             if here is not None and (here[device] or (exchanges and here.any())):
                 found.append((program.made.get(atom, -1), k))
         if len(found) > 1 and eqn.primitive.name == "select_n":
@@ -442,10 +540,11 @@ class _Finder:
         program = self.opened(closed)
         self.flags(program, values, WHOLE)
         outs = self.fetched(program, program.closed.jaxpr.outvars)
-        bad = [[(k, tuple(map(int, at))) for at in np.argwhere(self.bad(x))]
-               for k, x in enumerate(outs) if self.looks_at(jax.typeof(x))]
+        masks = {k: self.bad(x) for k, x in enumerate(outs) if self.looks_at(jax.typeof(x))}
+        bad = [[(k, tuple(map(int, np.unravel_index(i, mask.shape))))
+                for i in np.flatnonzero(mask)[:_NANS]] for k, mask in masks.items()]
         places = [at for each in itertools.zip_longest(*bad) for at in each if at is not None]
-        first = None
+        first, n_places = None, sum([int(mask.sum()) for mask in masks.values()])
         for k, element in places[:_NANS]:
             found = self.chase(closed, values, WHOLE, k, Spot(None, element), _Path((), ()))
             told = self.of_argument("", values[found]) if isinstance(found, int) else found
@@ -454,31 +553,34 @@ class _Finder:
             first = first or told
         if first:
             place = first.line and f", of {first.operation} at {place_text(first.line)},"
-            more = len(places) - _NANS
+            more = n_places - _NANS
             self.notes.append(f"the first nan{place or ''} comes of none" + (
-                f", nor do {min(len(places), _NANS) - 1} others" if len(places) > 1 else "") + "."
+                f", nor do {len(places[:_NANS]) - 1} others" if len(places) > 1 else "") + "."
                 + (f" What stands behind {more} more was not looked at." if more > 0 else ""))
         return None
 
     # -- what holds programs
 
     def inside(self, program: _Straight, eqn: JaxprEqn, k: int, spot: Spot, path: _Path,
-               came: tuple[int, Spot] | None) -> BadValue | tuple[int, Spot] | None:
-        """As `chase`, of what is bad in result `k` of an equation that holds programs. `came` is
-        the operand that may be why, where it cannot be opened."""
+               operand: Callable[[], tuple[int, Spot] | None]
+               ) -> BadValue | tuple[int, Spot] | None:
+        """As `chase`, of what is bad in result `k` of an equation that holds programs. `operand`
+        gives the one that may be why, where it cannot be opened."""
         name = eqn.primitive.name
         opens: Any = {"scan": self._loop, "while": self._loop, "cond": self._branch}.get(
             name, self._devices if eqn.primitive.holder.within else None)
         if opens is None or keeps_alive(eqn.effects):
+            came = operand()
             if came is None:
                 self.notes.append(f"{name} was taken whole: what it runs was not looked into.")
             return came
         operands = self.operands(program, eqn)
         found = opens(eqn, k, operands, program.scope, spot, path)
-        if found is None and came is None:
-            self.notes.append(f"{name} gives one, but not when its parts are run alone: XLA "
-                              "compiles them otherwise there.")
         if found is None:
+            came = operand()
+            if came is None:
+                self.notes.append(f"{name} gives one, but not when its parts are run alone: XLA "
+                                  "compiles them otherwise there.")
             return came
         return (found, self.spot) if isinstance(found, int) else found
 
@@ -522,9 +624,8 @@ class _Finder:
             at, spot = loop.row(spot.element[0]) + 1, Spot(spot.device, spot.element[1:])
         else:
             at = self._began(eqn, k, operands, scope, spot, loop.length)
-        for hop in itertools.count(1):
-            if at <= 0:
-                break
+        hops = 0
+        while at > 0:
             outs = run(at - 1, operands)
             found = self.chase(
                 loop.body, [*operands[loop.before:first], *outs[:n], *outs[n_outs + 1:]], scope, k,
@@ -536,8 +637,8 @@ class _Finder:
                 if place >= first + n and spot.element is not None:
                     self.spot = Spot(spot.device, (loop.row(at - 1), *spot.element))
                 return place
-            k = place - first
-            if hop > _HOPS:  # an element may be handed on to another in each iteration
+            k, hops = place - first, hops + 1
+            if hops > _HOPS:  # an element may be handed on to another in each iteration
                 spot = Spot(spot.device, None)
             at = self._began(eqn, k, operands, scope, spot, at - 1)
         self.spot = spot
@@ -548,8 +649,9 @@ class _Finder:
         """Since which iteration of a loop result `k` has been bad there, before iteration `stop`:
         as `Loop.watched` says it."""
         loop, run = self.watching(eqn, scope)
-        there = None if spot.element is None or math.prod(eqn.outvars[k].aval.shape) == 1 else (
-            k, spot.element)
+        there = (k, spot.element)
+        if spot.element is None or eqn.outvars[k].aval.size == 1:  # any element is that one
+            there = None
         since = self.since.get(id(eqn)) if there is None and stop == loop.length else None
         if since is None:
             since = run(stop, operands, there)[len(eqn.outvars)]
@@ -572,6 +674,7 @@ class _Finder:
 
         def run(stop: int, operands: Sequence[Any], there: tuple[int, Element] | None = None
                 ) -> list[Any]:
+            """What runs up to an iteration; one result may be looked at in one element alone."""
             start = list(operands[loop.first:][:loop.n_carry])
             numbers = np.full((len(scope.devices), n_outs), -1, np.int32)
             if there is not None:

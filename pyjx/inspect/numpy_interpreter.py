@@ -320,7 +320,8 @@ _RULES: dict[Primitive, Rule] = {
     lax.squeeze_p: lambda x, dimensions, **_: np.squeeze(x, tuple(dimensions)),
     lax.rev_p: lambda x, dimensions, **_: np.flip(x, tuple(dimensions)),
     lax.concatenate_p: lambda *xs, dimension, **_: np.concatenate(xs, dimension),
-    lax.iota_p: lambda shape, dimension, **_: np.indices(shape)[dimension],
+    lax.iota_p: lambda dtype, shape, dimension, **_: _wide(np.broadcast_to(
+        np.indices(shape, sparse=True)[dimension].astype(dtype), shape)),
     lax.broadcast_in_dim_p: _broadcast, lax.slice_p: _slice, lax.dot_general_p: _dot,
     lax.split_p: lambda x, sizes, axis, **_: np.split(x, np.cumsum(sizes)[:-1], axis),
     lax.copy_p: _plain(np.array), lax.stop_gradient_p: _plain(np.asarray),

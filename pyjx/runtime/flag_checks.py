@@ -6,6 +6,7 @@ of one, or parts, have views of its memory."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,8 +26,10 @@ pkgutil = deferred("pkgutil")  # for what goes wrong alone
 # Who says which operation made a value: of a room above, which is loaded where one is bad.
 FINDER = "pyjx.inspect.finding:find_again"
 listeners: list[Callable[[FloatingPointError], object]] = []  # to errors that programs may catch
-# Where infinities that NaN come of are looked for, the programs of which it was done; else None.
-behind_nans = LocalState("behind_nans", None)
+# Whether an infinity that a NaN comes of is looked for where results are NaN, and of which programs
+# it has been.
+behind_nans = LocalState("behind_nans", False)
+_searched: weakref.WeakSet[ClosedJaxpr] = weakref.WeakSet()
 
 
 def consumed(keys: Any) -> Any:
@@ -125,12 +128,11 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
 def _may_hide_infinities(closed: ClosedJaxpr, args: Sequence[Any], outs: Sequence[Any]) -> bool:
     """Whether an infinity is to be looked for behind the NaN of results: once where NaN come in, as
     they do in all steps of a training behind the first that gives some."""
-    programs = behind_nans.value
-    if programs is None or not any([_has(np.isnan, x) for x in outs]):
+    if not behind_nans.value or not any([_has(np.isnan, x) for x in outs]):
         return False
-    if closed in programs and any([_has(np.isnan, x) for x in args]):
+    if closed in _searched and any([_has(np.isnan, x) for x in args]):
         return False
-    programs.add(closed)
+    _searched.add(closed)
     return True
 
 

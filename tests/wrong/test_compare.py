@@ -79,6 +79,15 @@ def test_what_is_right(fun, way):
     assert inspect.compare(fun, X, b=way)
 
 
+@pytest.mark.parametrize("fun", [
+    lambda x: x * jnp.exp(-lax.broadcasted_iota(jnp.float32, (3, 4), 1) / 8),
+    lambda x: x * lax.integer_pow(lax.iota(jnp.float32, 4) + 50, 13),
+    lambda x: x + lax.iota(jnp.bfloat16, 4) / 2])
+def test_numbers_in_order_are_of_their_type(fun):
+    assert "taken as they are" not in str(inspect.compare(fun, jnp.ones((3, 4)), b="numpy-float64"))
+    assert inspect.compare(fun, jnp.ones((3, 4)), b="numpy-float64")
+
+
 def chaotic(x, n=60):
     def body(i, x):
         return 4 * x * (1 - x)  # HERE

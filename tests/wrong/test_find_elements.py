@@ -95,7 +95,36 @@ def test_the_iteration_of_an_element(element, iteration):
 
 def test_what_is_filled_in_is_made_there():
     assert inspect.find(lambda x: x.at[5].get(mode="fill"), X).operation == "gather"
-    assert inspect.find(lambda x: jnp.pad(x, 1, constant_values=jnp.nan)[0], X).argument
+    assert inspect.find(lambda x: jnp.pad(x, 1, constant_values=jnp.nan)[0], X).operation == "pad"
+    found = inspect.find(lambda x: jnp.where(x > 0, x, jnp.nan), X)
+    assert (found.operation, found.element) == ("select_n", (0,)) and found.line is not None
+    for fun in (jnp.median, lambda y: jnp.where(jnp.isnan(y).any(), jnp.nan, y),
+                lambda y: jnp.quantile(y, 0.3)):  # a literal is chosen, for what is nan
+        assert inspect.find(lambda x, f=fun: f(jnp.log(x)), -X - 1).operation == "log"
+
+
+@pytest.mark.parametrize("way", [
+    lambda y: lax.bitcast_convert_type(y, jnp.float16),
+    lambda y: lax.bitcast_convert_type(y.astype(jnp.float16).reshape(2, 2), jnp.float32),
+    lambda y: lax.optimization_barrier((y, jax.random.key(0)))[0],
+    lambda y: jnp.fft.rfft(y)[1], lambda y: jnp.fft.irfft(y)[2],
+    lambda y: lax.linalg.tridiagonal_solve(jnp.array([0.0, 1, 1, 1]), y, jnp.array([1.0, 1, 1, 0]),
+                                           jnp.ones((4, 1))),
+    lambda y: lax.linalg.householder_product(jnp.ones((4, 4)), y),
+    lambda y: y.at[jnp.array([1])].get(mode="fill", fill_value=jnp.nan),
+    lambda y: lax.reduce((jnp.sqrt(y), y), (0.0, 0.0), lambda a, b: (
+        a[0] + b[0] * 1, a[1] * b[1]), (0,))[1],
+    lambda y: lax.reduce_max_p.bind(y, axes=()),
+    lambda y: jnp.concatenate([jnp.zeros((0,)), y]), lambda y: jnp.clip(jnp.ones(4), y[1], 4)])
+def test_what_is_made_of_one_value(way):
+    found = inspect.find(lambda x: way(jnp.log(x)), jnp.array([1.0, -1.0, 2.0, 4.0]))
+    assert (found.operation, found.element) == ("log", (1,)), found
+
+
+def test_a_predicate_of_the_whole_array():
+    found = inspect.find(lambda x: jnp.exp(x) + 1, jnp.array([0.0, 0.0, 9.0, 0.0]),
+                         what=lambda x: abs(x) > 2 * jnp.mean(abs(x)))
+    assert (found.argument, found.element) == ("x", (2,))
 
 
 def test_large_programs_go_from_array_to_array(monkeypatch):
@@ -119,12 +148,17 @@ def test_of_how_many_nans_an_infinity_was_not_found(monkeypatch):
     assert "behind 2 more was not looked at" in str(found)
 
 
+def test_many_nans_take_no_longer():
+    found = inspect.find(lambda x: x * 2, np.full(10**6, np.nan, "f4"), what="inf")
+    assert not found and "behind 999968 more was not" in str(found)
+
+
 def test_a_program_is_searched_once_where_nan_come_in(monkeypatch):
     searched = []
     monkeypatch.setattr(flag_checks, "FINDER", "tests.wrong.test_find_elements:look")
     monkeypatch.setattr(finding, "looked", searched, raising=False)
     step = jax.jit(lambda x: x / x * 2)
-    with jax.debug_infs(True), flag_checks.behind_nans(set()):
+    with jax.debug_infs(True), flag_checks.behind_nans(True):
         x = step(0.0)
         for _ in range(3):
             x = step(x)
