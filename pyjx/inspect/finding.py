@@ -649,9 +649,8 @@ class _Finder:
         """Since which iteration of a loop result `k` has been bad there, before iteration `stop`:
         as `Loop.watched` says it."""
         loop, run = self.watching(eqn, scope)
-        there = (k, spot.element)
-        if spot.element is None or eqn.outvars[k].aval.size == 1:  # any element is that one
-            there = None
+        any_is_that = eqn.outvars[k].aval.size == 1
+        there = None if spot.element is None or any_is_that else (k, spot.element)
         since = self.since.get(id(eqn)) if there is None and stop == loop.length else None
         if since is None:
             since = run(stop, operands, there)[len(eqn.outvars)]
