@@ -18,7 +18,7 @@ from pyjx.lazy import directory
 def _reduced(error: Any) -> tuple[Any, ...]:
     """An error as its class, its message and what users gave it: what messages are made of is for
     this process alone, and JAX has no classes for it."""
-    own = {k: v for k, v in vars(error).items() if k not in ("question", "said")}
+    own = {k: v for k, v in vars(error).items() if k not in ("question", "said", "_pyjx_origin")}
     return type(error), error.args, own
 
 

@@ -13,7 +13,14 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of, user_frame, user_frames
+from pyjx.core.frames import (
+    Frame,
+    is_internal,
+    is_of_foundation,
+    tracebacks_of,
+    user_frame,
+    user_frames,
+)
 from pyjx.core.name_stack import NameStack, empty_name_stack
 from pyjx.core.name_stack import thread_state as _names
 from pyjx.jaxlib_api import Traceback
@@ -50,15 +57,19 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
 def raised_at(exc: BaseException) -> str:
     """`file.py:12 (function)`: where the operation was made that an exception is of, or else the
     innermost place of the user's that it passed."""
-    for note in getattr(exc, "__notes__", ()):
-        if note.startswith(ORIGIN_NOTE):
-            return str(note[len(ORIGIN_NOTE):].strip())
+    if (origin := origin_of(exc)) is not None:
+        return str(origin)
     found = [tb for tb in tracebacks_of(exc) if not is_internal(
         name := tb.tb_frame.f_code.co_filename) and not is_of_foundation(name)]
     if not found:
         return "unknown"
     code = found[-1].tb_frame.f_code
     return f"{code.co_filename}:{found[-1].tb_lineno} ({code.co_qualname})"
+
+
+def origin_of(exc: BaseException) -> Frame | None:
+    """The user's line that made the operation that an exception is of, where a note names it."""
+    return getattr(exc, "_pyjx_origin", None)
 
 
 no_source_info = SourceInfo(None, empty_name_stack)
@@ -132,7 +143,7 @@ def at_own_lines(rule: Callable[..., Any], *args: Any) -> Any:
         state.traceback, state.source = before
 
 
-ORIGIN_NOTE = "The error arose while transforming the operation made at"
+_ORIGIN_NOTE = "The error arose while transforming the operation made at"
 VALUE_NOTE = "The value is the result of the operation made at"
 
 
@@ -197,7 +208,9 @@ def note_origin(exc: Exception, traceback: Traceback | None) -> None:
     """Name the user's line that made the operation of which an error came, unless that does."""
     frame = user_frame(traceback)
     notes: list[str] = getattr(exc, "__notes__", [])
-    note = VALUE_NOTE if isinstance(exc, FloatingPointError) else ORIGIN_NOTE
+    note = VALUE_NOTE if isinstance(exc, FloatingPointError) else _ORIGIN_NOTE
     if frame is not None and str(frame) not in str(exc) and not any(
             known.startswith(note) for known in notes):
         exc.add_note(f"{note} {frame}")
+        if note is _ORIGIN_NOTE:
+            vars(exc)["_pyjx_origin"] = frame

@@ -6,12 +6,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import emit_hlo
+from pyjx.inspect.program import TracedProgram
 
 MODEL = """
 import pyjx.numpy as jnp
@@ -273,6 +276,26 @@ def test_a_mistake_that_lowering_finds(run, tmp_path, monkeypatch) -> None:
     for options in ((), ("--emit", "jaxpr", "--run"), ("--emit", "jaxpr", "--find", "nan")):
         status, _, err = run("custom.py:pushed", "f32[4]", *options)
         assert status == 3 and "--> custom.py:11:12\n" in err and "arose while" not in err, err
+        assert err.endswith(f"|        {'^' * 22}\n")
     done = subprocess.run([sys.executable, "-m", "emit_hlo", "custom.py:f", "f32[4]", "--jvp"],
                           capture_output=True, text=True, timeout=60)  # no frames of pytest
     assert done.returncode == 3 and "--> custom.py:8\n" in done.stderr, done.stderr
+
+
+RULE = """
+from pyjx.extend.core import Primitive
+from pyjx.interpreters import mlir
+
+p = Primitive("mine")
+p.def_abstract_eval(lambda x: x)
+mlir.register_lowering(p, lambda context, x: {}["mine"])
+"""
+
+
+def test_a_fault_of_the_library_is_no_mistake_of_the_program(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rule.py").write_text(RULE)
+    assert run("rule.py:p.bind", "f32[4]")[0] == 3  # its own rule is wrong
+    for fault, status in ((partial(getitem, {}, "fault"), 4), (partial(int, "fault"), 3)):
+        monkeypatch.setattr(TracedProgram, "stablehlo", fault)
+        assert run("rule.py:p.bind", "f32[4]")[0] == status

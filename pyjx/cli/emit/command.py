@@ -30,6 +30,7 @@ from pyjx.cli.emit.messages import (
     XLA,
     CommandError,
     described,
+    is_mistake,
     is_terminal,
     of_xla,
     say,
@@ -176,6 +177,7 @@ def _run(options: Options, imported: float) -> int:
         return reports.expect(options, form(program, options.emit[0].kind, options))
     status = _emit_all(options, program, outputs)
     if options.run or options.check or options.find:
+        # These lower what they run, as a whole or in parts, and tell no mistake of the program.
         lowered(program, options)
     status = max(status, reports.report(options, program))
     tell_files()
@@ -408,10 +410,8 @@ def lowered(program: Program, options: Options) -> None:
     except Exception as error:
         check_shardings(error, options)
         told = described(error, f"lowering {program.name} for {program.platform}",
-                         getattr(program, "jaxpr", None))
-        # What has no lowering is missing here; all else is a mistake of the program.
-        status = LOWERING if isinstance(error, NotImplementedError) else IMPORT
-        raise CommandError(told, status) from error
+                         program.jaxpr if isinstance(program, TracedProgram) else None)
+        raise CommandError(told, IMPORT if is_mistake(error) else LOWERING) from error
 
 
 def compiled(program: Program) -> Any:

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
+from pyjx import errors
 from pyjx.core import advice, frames, source_info
 from pyjx.core.evaluation import all_eqns
 from pyjx.core.jaxpr import ClosedJaxpr
@@ -103,16 +104,28 @@ def described(error: BaseException, doing: str, traced: ClosedJaxpr | None = Non
         shown = _source(error.filename, error.lineno, (error.offset or 1) - 1,
                         (error.end_offset or 0) - 1)
         return "\n".join([*lines, shown])
-    raised = _place(error)
-    made = "" if raised else _made_at(error)
-    shown = raised or made or (_definition(traced) if traced else "")
+    frame = _place(error)
+    shown = _shown(frame) if frame else _definition(traced) if traced else ""
     if shown:
         lines.append(shown)
-    hidden = ("-----", "Frames inside the library", *[source_info.ORIGIN_NOTE] * bool(made))
     for note in getattr(error, "__notes__", []):
-        if not note.startswith(hidden):
+        if not note.startswith(("-----", "Frames inside the library")) \
+                and not (frame and note.endswith(f" {frame}")):
             lines.append(_short(note, 4))
     return "\n".join(lines)
+
+
+# Those that tell of a mistake of the program's.
+_MISTAKES = (TypeError, ValueError, errors.JAXIndexError, errors.ShardingTypeError,
+             errors.InconclusiveDimensionOperation)
+
+
+def is_mistake(error: BaseException) -> bool:
+    """Whether an error of lowering is of the program: by its class, or as code of the user's raised
+    it. Else the library lacks something, or has a fault, as a KeyError tells."""
+    *_, last = frames.tracebacks_of(error)
+    return isinstance(error, _MISTAKES) or (is_users(last.tb_frame.f_code.co_filename)
+                                            and not isinstance(error, NotImplementedError))
 
 
 def told(error: BaseException) -> str:
@@ -139,22 +152,20 @@ def is_users(file: str) -> bool:
         and os.path.isfile(file)
 
 
-def _place(error: BaseException) -> str:
-    """Where in the user's code an error arose: the line, with carets."""
+def _place(error: BaseException) -> frames.Frame | None:
+    """Where in the user's code an error arose, or else the operation was made that it is of."""
     users = [tb for tb in frames.tracebacks_of(error) if is_users(tb.tb_frame.f_code.co_filename)]
-    if not users:
-        return ""
-    code = users[-1].tb_frame.f_code
-    first, last, start, stop = list(code.co_positions())[users[-1].tb_lasti // 2]
-    return _source(code.co_filename, users[-1].tb_lineno or 1, start,
-                   stop if first == last else None)
+    if users:
+        return frames.frame_at(users[-1].tb_frame.f_code, users[-1].tb_lasti)
+    made = source_info.origin_of(error)
+    return made if made and is_users(made.file_name) else None
 
 
-def _made_at(error: BaseException) -> str:
-    """The user's line that made the operation that an error is of."""
-    found = re.fullmatch(r"(.+):(\d+):(\d+) \(.*\)", source_info.raised_at(error))
-    return _source(found[1], int(found[2]), int(found[3]), None) if (
-        found and is_users(found[1])) else ""
+def _shown(frame: frames.Frame) -> str:
+    """The line of a place, with carets."""
+    return _source(frame.file_name, frame.start_line,
+                   frame.start_column if frame.end_column else None,  # python -X no_debug_ranges
+                   frame.end_column if frame.start_line == frame.end_line else None)
 
 
 def _definition(traced: ClosedJaxpr) -> str:
