@@ -174,7 +174,7 @@ def _times(timer: Timer, found: explain.ProcessExplanation) -> Section:
             "lower": sum([e.lower_seconds for e in each]),
             "compile": sum([e.compile_seconds for e in each]) - sum(loaded),
             "load from disk": sum(loaded),
-            "operations outside of jit": sum([row[-1] for row in found.operations]),
+            "operations outside of jit": sum([row.seconds for row in found.operations]),
             "first runs": sum([e.run_seconds for e in each])}
     whole = timer.before + timer.whole
     rows["all else"] = max(whole - sum(rows.values()), 0.0)
@@ -217,16 +217,16 @@ def _advice_on_operations(found: explain.ProcessExplanation) -> Iterator[tuple[f
     sizes = {explain.called(operation): (n, line)
              for n, line, operation in sorted(ledger.operation_sizes(), key=lambda row: row[:2])}
     others = []
-    for name, *_, seconds in found.operations:
-        n, line = sizes.get(name, (0, ""))
+    for row in found.operations:
+        n, line = sizes.get(row.name, (0, ""))
         if n < _MANY_SIZES:
-            others.append((name, seconds))
-        elif seconds > _SHORT:
-            yield seconds, (f"{name} was compiled for {n} sizes at {shown_path(line)}: jit a "
-                            "function that has them all in each call, or use few, as by padding, "
-                            "as jit compiles each apart, too")
-    if (seconds := sum([s for _, s in others])) > _SHORT:
-        names = ", ".join([name for name, _ in others[:5]])
+            others.append(row)
+        elif row.seconds > _SHORT:
+            yield row.seconds, (f"{row.name} was compiled for {n} sizes at {shown_path(line)}: "
+                                "jit a function that has them all in each call, or use few, as by "
+                                "padding, as jit compiles each apart, too")
+    if (seconds := sum([row.seconds for row in others])) > _SHORT:
+        names = ", ".join([row.name for row in others[:5]])
         lines = ledger.operation_lines()[:1]
         at = "".join([f", such as the one at {shown_path(line)}" for line in lines])
         yield seconds, f"jit the function that calls {names}{at}"

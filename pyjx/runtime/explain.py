@@ -80,8 +80,9 @@ class Change(Record):
     Attributes:
       kind: what differs: `shape`, `rank`, `dtype`, `shape and dtype`, `rank and dtype`,
         `weak type`, `sharding`, `answer` (of what the function asks of sizes that have names),
-        `static`, `default`, `structure`, `keyword`, `function`, `options`, `flag`, `axes`,
-        `tracer`, `cleared` or `evicted`.
+        `static` (of a static argument; `static number`, `static function` or `static object`, one
+        made anew, by what it is), `default` (it was left out), `structure`, `keyword`, `function`,
+        `options`, `flag`, `axes`, `tracer`, `cleared` or `evicted`.
       where: the argument with its path, such as `batch['x']`, or the flag; empty for the function.
       before, after: what it was and what it is.
     """
@@ -215,6 +216,16 @@ class Explanation:
     __repr__ = __str__
 
 
+class OperationCosts(Record):
+    """What a function of the library's cost when it was called outside of `jit`."""
+
+    name: str
+    traces: int = 0
+    programs: int = 0
+    from_disk: int = 0
+    seconds: float = 0.0
+
+
 @guard
 class ProcessExplanation:
     """What became of all functions of the process.
@@ -222,8 +233,8 @@ class ProcessExplanation:
     Attributes:
       functions: an `Explanation` of each of the user's, or public one, the one that cost most
         first.
-      operations: what the library's own functions cost when they were called outside of `jit`:
-        (name, traces, programs, programs from disk, seconds) of each, the costliest first.
+      operations: what the library's own functions cost when they were called outside of `jit`, an
+        `OperationCosts` of each, the costliest first.
     """
 
     __slots__ = ("functions", "operations")
@@ -232,13 +243,13 @@ class ProcessExplanation:
         found = [Explanation(h.name, h) for h in ledger.histories()
                  if is_listed(h.name) or not is_internal(h.place.rpartition(":")[0])]
         self.functions = tuple(sorted(found, key=lambda e: -e.seconds))
-        costs: dict[str, list[Any]] = {}
+        rows: dict[str, OperationCosts] = {}
         for operation, c in ledger.operations().items():
-            costs.setdefault(called(operation), []).append(
-                (c.traces, c.programs, c.from_disk, c.seconds))
-        self.operations: tuple[Any, ...] = tuple(sorted([
-            (name, *map(sum, zip(*each, strict=True))) for name, each in costs.items()],
-            key=lambda row: -row[-1]))
+            name = called(operation)
+            row = rows.get(name, OperationCosts(name))
+            rows[name] = OperationCosts(name, row.traces + c.traces, row.programs + c.programs,
+                                        row.from_disk + c.from_disk, row.seconds + c.seconds)
+        self.operations = tuple(sorted(rows.values(), key=lambda row: -row.seconds))
 
     @property
     def caches(self) -> tuple[Cache, ...]:
@@ -254,12 +265,12 @@ class ProcessExplanation:
              for e in self.functions[:20]])
         if len(self.functions) > 20:
             lines.append(f"... and {len(self.functions) - 20} more")
-        n_programs = sum([row[2] for row in self.operations])
-        n_disk = sum([row[3] for row in self.operations])
-        seconds = sum([row[4] for row in self.operations])
+        n_programs = sum([row.programs for row in self.operations])
+        n_disk = sum([row.from_disk for row in self.operations])
+        seconds = sum([row.seconds for row in self.operations])
         lines.append(f"operations outside of jit: {counted(n_programs, 'program')} ({n_disk} from "
                      f"disk), {time_text(seconds)}")
-        costliest = [f"{row[0]} {time_text(row[4])}" for row in self.operations[:5]]
+        costliest = [f"{row.name} {time_text(row.seconds)}" for row in self.operations[:5]]
         if costliest:
             lines.append(f"  costliest: {', '.join(costliest)}")
         return "\n".join([*lines, *[str(c) for c in self.caches if c.entries or c.place]])
@@ -379,12 +390,13 @@ CURES = {
                       "each call",
     "sharding": "give the argument one sharding before the calls, by jax.device_put(x, sharding)",
     "weak type": "always pass an array, as by jnp.asarray(x, dtype), or always a Python number",
-    "number": "pass the value as an array, if it is a number and neither shapes nor Python control "
-              "flow depend on it",
+    "static number": "pass the value as an array, if it is a number and neither shapes nor Python "
+                     "control flow depend on it",
     "static": "each value is traced apart: give few of them, and pass as arrays the numbers in it "
               "that neither shapes nor Python control flow depend on",
-    "made": "make the function once, outside of the loop or function that makes it",
-    "identity": "give the class of the argument __eq__ and __hash__, or make the object once",
+    "static function": "make the function once, outside of the loop or function that makes it",
+    "static object": "give the class of the argument __eq__ and __hash__, or make the object once",
+    "default": "give {} in each call, or in none",
     "structure": "pass the same structure in each call",
     "keyword": "pass the argument in the same way, by position or by keyword, in each call",
     "function": "make and transform the function once, outside of the loop or function that calls "
@@ -404,23 +416,7 @@ CURES = {
 
 def cure_for(change: Change) -> str:
     """What to do about it."""
-    kind, values = change.kind, (change.before, change.after)
-    if kind == "default" or ("not given" in values and change.where.isidentifier()):
-        return f"give {change.where} in each call, or in none"
-    if kind == "static":
-        kind = "made" if "another function" in change.after else "identity" if (
-            "another" in change.after) else (
-            "number" if any(map(_is_number, values)) else kind)
-    return CURES[kind]
-
-
-def _is_number(text: str) -> bool:
-    """Whether a static value that is shown so is a number of Python's or NumPy's."""
-    try:
-        complex(text.removesuffix(" by default").partition(" of type ")[0])
-    except ValueError:
-        return text.endswith("[]") or text in ("True", "False")
-    return True
+    return CURES[change.kind].format(change.where)
 
 
 def cured(changes: Sequence[Change]) -> Iterator[tuple[Change, str, str]]:
@@ -565,13 +561,17 @@ def _static_changes(before: Entry, after: Entry) -> list[Change]:
     for name in {**now, **then}:
         old, new = then.get(name), now.get(name)
         if old is None or new is None:
-            changes.append(Change("static", name, *[x.text if x else "not given"
-                                                    for x in (old, new)]))
+            changes.append(Change("default", name, *[x.text if x else "not given"
+                                                     for x in (old, new)]))
         elif old._replace(way=new.way) != new:
-            same = old.text == new.text
-            text = f"another {new.kind} that does not equal it" if same and old.kind == new.kind \
-                else f"{new.text} of type {new.kind}" if same else new.text
-            changes.append(Change("static", name, _with_way(old, old.text), _with_way(new, text)))
+            kind, text = "static", new.text
+            if old.text == text and old.kind != new.kind:
+                text += f" of type {new.kind}"
+            elif old.text == text:
+                kind, text = new.role, f"another {new.kind} that does not equal it"
+            if "static number" in (old.role, new.role):
+                kind = "static number"
+            changes.append(Change(kind, name, _with_way(old, old.text), _with_way(new, text)))
         elif old != new:
             left_out = "by default" in (old.way, new.way)
             texts = [_with_way(x, x.text) if left_out else x.way for x in (old, new)]
@@ -605,7 +605,9 @@ def _structure_changes(before: Entry, after: Entry) -> list[Change]:
             continue
         told.add(path)
         keys = _key_changes(path, old, new) if a.startswith("dict") and b.startswith("dict") else []
-        changes += keys or [Change("structure", "".join(path), a, b)]
+        where = "".join(path)
+        kind = "default" if "not given" in (a, b) and where.isidentifier() else "structure"
+        changes += keys or [Change(kind, where, a, b)]
     if not changes and old.keywords != new.keywords:
         for name in sorted({*old.keywords} ^ {*new.keywords}):
             by = ("by keyword", "by position") if name in old.keywords else (

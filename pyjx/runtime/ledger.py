@@ -18,6 +18,8 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pyjx import configuration
 from pyjx.core import logs
 from pyjx.core.bounded import BoundedDict
@@ -104,14 +106,16 @@ WeakProgram = Callable[[], ClosedJaxpr | None]  # a weak reference, unless repor
 
 
 class Static(Record):
-    """A static argument: its name, its class, a short text, its hash, and the way it came: `by
-    keyword`, `by position` or `by default`."""
+    """A static argument: its name, its class, a short text, its hash, the way it came: `by
+    keyword`, `by position` or `by default`, and its role: `static number`, of Python or NumPy,
+    `static function`, `static object`, which equals itself alone, or `static`."""
 
     name: str
     kind: str
     text: str
     hash: int
     way: str
+    role: str
 
 
 class Layout(Record):
@@ -415,12 +419,18 @@ def _statics(parameters: Parameters | None, static: Any) -> tuple[Static, ...]:
     return tuple(statics)
 
 
+_NUMBERS = (bool, int, float, complex)
+
+
 def _static(name: str, value: Any, way: str) -> Static:
     try:
         hashed = hash(value)
     except Exception:  # a default of the user's, which nobody has asked for one
         hashed = 0
-    return Static(name, type(value).__qualname__, in_short(value), hashed, way)
+    kind: Any = type(value)
+    role = "number" if kind in _NUMBERS or issubclass(kind, (np.number, np.bool_)) else "function" \
+        if kind is FunctionType else "object" if kind.__eq__ is object.__eq__ else ""
+    return Static(name, kind.__qualname__, in_short(value), hashed, way, f"static {role}".rstrip())
 
 
 _CONTAINERS = (tuple, list, dict, type(None))

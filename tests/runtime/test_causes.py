@@ -55,7 +55,7 @@ SEVERAL: list[tuple[Callable[[], None], str, str, list[str]]] = [
     (made_anew_with_another_shape, "<lambda>", "function and shape",
      ["a function made anew by the same code: make and transform the function once",
       "b: f32[42] -> f32[43]: pad the argument to one of a few shapes"]),
-    (another_shape_and_static_value, "scaled", "shape and static",
+    (another_shape_and_static_value, "scaled", "shape and static number",
      ["b: f32[42] -> f32[43]: pad the argument to one of a few shapes",
       f"scale: {0.1 * 10} -> {0.1 * 11}: pass the value as an array"]),
 ]
@@ -185,7 +185,7 @@ class Opaque:
 
 
 NUMBERS = [1, 1.5, True, 2j, np.float32(2), -1e-7, float("nan")]
-OTHERS = [None, "relu", (1, 2), Opaque(), jnp.tanh, int, np.dtype("float32")]
+OTHERS = [None, "relu", "another function", (1, 2), Opaque(), jnp.tanh, int, np.dtype("float32")]
 
 
 @pytest.mark.parametrize("value", NUMBERS + OTHERS, ids=lambda x: repr(x).partition(" at 0x")[0])
@@ -195,8 +195,23 @@ def test_the_cure_suits_a_static_value(value: Any) -> None:
     f(1.0, value)
     (told,) = advice("<lambda>")
     is_number = any([value is x for x in NUMBERS])
-    assert explain.CURES["number" if is_number else "static"] in told
+    assert explain.CURES["static number" if is_number else "static"] in told
     assert not is_number or "pass the value as an array" in told
+
+
+ROLES = [("static number", np.float32(1), np.float32(2)), ("static number", 2.5, "relu"),
+         ("static", (*range(100), 1), (*range(100), 2)), ("static", "a" * 99, "a" * 98 + "b"),
+         ("static object", Opaque(), Opaque()), ("static", "another function", "other")]
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), ROLES, ids=range(6))
+def test_the_kind_of_a_static_value_is_not_read_off_its_text(kind: str, first: Any, second: Any
+                                                             ) -> None:
+    f = jax.jit(lambda x, cfg: x, static_argnums=1)
+    for value in (first, second, first):
+        f(1.0, value)
+    (change,) = f.explain().traces[1].changes
+    assert explain.cure_for(change) == explain.CURES[kind]
 
 
 def test_a_function_that_is_static_is_made_once() -> None:
@@ -204,7 +219,7 @@ def test_a_function_that_is_static_is_made_once() -> None:
     for _ in range(2):
         f(1.0, lambda x: x)
     (told,) = advice("<lambda>")
-    assert told.endswith(f"that does not equal it: {explain.CURES['made']}")
+    assert told.endswith(f"that does not equal it: {explain.CURES['static function']}")
 
 
 def test_all_causes_of_another_program_are_told(run_python: Callable[[str], str]) -> None:
