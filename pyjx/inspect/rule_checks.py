@@ -3,7 +3,7 @@ rule is wrong, at which operand, on which line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,8 @@ _DIRECTIONS = 2  # along which each operand is moved
 # Calls with a user's rules, and what these say.
 _MODES = {custom_jvp_call_p: "tangent", custom_vjp_call_p: "cotangent"}
 _REFUSALS = (TypeError, NotImplementedError, ValueError)
-_KINK = 0.1  # how far derivatives from two sides may differ where a function is smooth
+_KINK = 0.01  # how far derivatives from two sides may differ where a function is smooth
+_OFF = 16  # steps by which a point leaves a kink
 
 
 class WrongRule(Record):
@@ -100,7 +101,8 @@ def check_rules(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> RuleCheck
     rules of its own, where the function meets them.
 
     Each operand is moved along random directions, in double precision, and what the rules say of
-    that, forwards and backwards, is compared with central differences.
+    that, forwards and backwards, is compared with central differences: beside the point where
+    elements of the operand lie on kinks.
 
     Args:
       fun: a function of arrays; the operations in its loops and branches are checked, those of
@@ -253,13 +255,14 @@ class _Check:
                 t = (t + t.mT) / 2
             cts = [jax.numpy.asarray(rng.standard_normal(y.aval.shape), y.aval.dtype)
                    for y in [eqn.outvars[i] for i in outs]]
-            expected, error = _difference(along, x, t, cts)
-            if expected is None:
+            smooth = _smooth(along, x, t, cts)
+            if smooth is None:
                 return False
+            at, expected, error = smooth
             modes = {"cotangent": _pulled, "tangent": _pushed}
             first = _MODES.get(eqn.primitive, "cotangent")  # which the user wrote
             for mode, derivative in sorted(modes.items(), key=lambda item: item[0] != first):
-                found = derivative(along, x, t, cts)
+                found = derivative(along, at, t, cts)
                 if found is not None and not abs(found - expected) <= error + 1e-3 * abs(expected):
                     self.wrong.append(WrongRule(_name(eqn), line, mode, k, found, expected))
                     return True
@@ -275,26 +278,40 @@ def _is_real(aval: Any) -> bool:
     return dtypes.has_dtype(aval, np.floating) and 0 not in aval.shape
 
 
-def _dot(cts: Sequence[Any], ys: Sequence[Any]) -> float:
+def _dot(cts: Iterable[Any], ys: Iterable[Any]) -> float:
     return float(sum([np.vdot(np.asarray(a, np.float64), np.asarray(b, np.float64))
                       for a, b in zip(cts, ys, strict=True)]))
 
 
-def _difference(fun: Callable[[Any], list[Any]], x: Any, t: Any, cts: Sequence[Any]
-                ) -> tuple[float | None, float]:
-    """The derivative along `t`, weighted by `cts`, by central differences, and how far that may be
-    off; None where the function is not smooth."""
-    eps = float(dtypes.finfo(x.dtype).eps)
-    h = eps ** (1 / 3) * max(1.0, float(np.abs(x).max()))
-    low, here, high = [_dot(cts, fun(y)) for y in (x - h * t, x, x + h * t)]
-    near_low, near_high = [_dot(cts, fun(y)) for y in (x - h / 2 * t, x + h / 2 * t)]
+def _smooth(fun: Callable[[Any], list[Any]], x: Any, t: Any, cts: Sequence[Any]
+            ) -> tuple[Any, float, float] | None:
+    """A point where a function is smooth along `t`, its derivative there, and how far that may be
+    off: the point that is given, or where elements of it lie on kinks, one a little further along,
+    as each of them leaves its kink by more than the differences take."""
+    h = float(dtypes.finfo(x.dtype).eps) ** (1 / 3) * max(1.0, float(np.abs(x).max()))
+    for at in (x, x + _OFF * h * t):
+        found = _difference(fun, at, t, cts, h)
+        if found is not None:
+            return (at, *found)
+    return None
+
+
+def _difference(fun: Callable[[Any], list[Any]], x: Any, t: Any, cts: Sequence[Any], h: float
+                ) -> tuple[float, float] | None:
+    """The derivative along `t`, weighted by `cts`, by central differences of a step `h`, and how
+    far that may be off; None where the function is not smooth."""
+    values = [fun(x + s * h * t) for s in (-1, -0.5, 0, 0.5, 1)]
+    low, near_low, here, near_high, high = [_dot(cts, ys) for ys in values]
     central, nearer = (high - low) / (2 * h), (near_high - near_low) / h
-    left, right = (here - near_low) / (h / 2), (near_high - here) / (h / 2)
-    noise = 16 * eps * max(abs(here), abs(high), abs(low)) / h
-    if not np.isfinite(central + nearer) or abs(left - right) > noise + _KINK * (
-            abs(left) + abs(right)):
-        return None, 0.0
-    return nearer, noise + 8 * abs(central - nearer) + 1e-9
+    # What derivatives from two sides differ by is halved with the step where there is no kink.
+    wide, narrow = [(up - 2 * here + down) / step for up, down, step in (
+        (high, low, h), (near_high, near_low, h / 2))]
+    kink, parting = abs(2 * narrow - wide), abs(central - nearer)
+    size = max([_dot(map(np.abs, cts), map(np.abs, ys)) for ys in values])
+    noise = 16 * float(dtypes.finfo(x.dtype).eps) * size / h
+    if not max(kink, parting) <= noise + _KINK * (abs(central) + abs(nearer)):
+        return None  # nor is it where they are no numbers
+    return nearer, noise + 8 * parting + kink + 1e-9
 
 
 def _pulled(fun: Callable[[Any], list[Any]], x: Any, t: Any, cts: Sequence[Any]) -> float | None:

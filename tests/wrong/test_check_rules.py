@@ -135,6 +135,56 @@ def test_what_is_right():
     assert found.passed_by == ("scan", "solve", "stop_gradient")
 
 
+def kinked(factor):
+    def relu(x):
+        return jnp.where(x > 0, x, 0)
+
+    made = jax.custom_vjp(relu)
+    made.defvjp(lambda x: (relu(x), x), lambda x, g: (jnp.where(x > 0, factor * g, 0),))
+    return made
+
+
+def ridge(factor):
+    def loss(w):
+        return (w * w).sum() + 0.1 * jnp.abs(w).sum()
+
+    made = jax.custom_vjp(loss)
+    made.defvjp(lambda w: (loss(w), w), lambda w, g: (factor * g * (2 * w + 0.1 * jnp.sign(w)),))
+    return made
+
+
+def huber(x):
+    return jnp.where(jnp.abs(x) <= 1, x * x / 2, jnp.abs(x) - 0.5)
+
+
+KINKED = {"abs": jnp.abs, "relu": jax.nn.relu, "relu6": jax.nn.relu6, "huber": huber,
+          "own": kinked(1), "summed": ridge(1), "clip": lambda x: jnp.clip(x, 0.0, 2.0),
+          "cbrt": jnp.cbrt, "sort": jnp.sort}
+POINTS = [[0.0, 1.0, 2.0], [0.0, 1.0], [0.0] * 3, np.linspace(-1, 1, 5), range(7),
+          [0.0, *np.random.default_rng(1).standard_normal(60)], [0.0, 0.5, 1e3]]
+
+
+@pytest.mark.parametrize("x", POINTS, ids=range(len(POINTS)))
+@pytest.mark.parametrize("name", KINKED)
+def test_what_is_right_where_elements_lie_on_kinks(name, x):
+    x = jnp.array(x, "f4")
+    found = inspect.check_rules(lambda x: KINKED[name](x).sum(), x)
+    assert found and not found.passed_by, found
+
+
+@pytest.mark.parametrize("x", POINTS, ids=range(len(POINTS)))
+@pytest.mark.parametrize("wrong", [kinked(1.05), ridge(1.05)], ids=["own", "summed"])
+def test_wrong_rules_where_elements_lie_on_kinks(wrong, x):
+    found = inspect.check_rules(lambda x: wrong(x).sum(), jnp.array(x, "f4"))
+    assert [rule.operand for rule in found.wrong] == [0], found
+
+
+def test_wrong_rules_where_the_derivative_is_zero():
+    square = jax.custom_vjp(lambda x: x * x)
+    square.defvjp(lambda x: (x * x, x), lambda x, g: (g * (2 * x + 0.1),))
+    assert inspect.check_rules(square, 0.0).wrong
+
+
 @pytest.mark.parametrize("f", [
     jnp.linalg.eigh, jnp.linalg.eigvalsh, lambda a: lax.linalg.eigh(a, symmetrize_input=False),
     lambda a: jax.scipy.linalg.solve(a, a[0], assume_a="pos"),
