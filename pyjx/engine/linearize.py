@@ -74,7 +74,8 @@ class LinearTrace(Trace):
                     "function in `jit`, so that its references are known before.")
         if primitive.holder.split is not None:
             return primitive.holder.split(self, operands, params)
-        if is_decomposed(primitive):
+        if is_decomposed(primitive) and not (  # a function of variables alone is not linear
+                primitive.jvp is not None and all(self.linear_flags(operands))):
             return primitive.decomposition(*operands, **params)  # type: ignore[misc]
         return self.record(primitive, operands, params)
 

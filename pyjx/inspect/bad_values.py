@@ -75,6 +75,12 @@ class Values(Record):
         return cls(kind, low, high, int(np.isnan(wide).sum()), int(np.isinf(wide).sum()),
                    array.size, there)
 
+    def has_others(self, what: str) -> bool:
+        """Whether elements are `nan` or `inf` of which the one there is none."""
+        is_bad, count = {"nan": (np.isnan, self.nans), "inf": (np.isinf, self.infs)}.get(
+            what, (np.isnan, 0))
+        return count > 0 and self.size > 1 and (self.there is None or not is_bad(self.there))
+
     def __str__(self) -> str:
         parts = [self.type]
         if self.low is not None:
@@ -151,6 +157,9 @@ class BadValue(Record):
         if self.element:  # a scalar's has no index
             lines.append(f"  at element {list(self.element)} of its result")
         lines += [f"  operand {i}: {x}" for i, x in enumerate(self.operands)]
+        if any([x.has_others(self.what) for x in self.operands]):
+            lines.append(f"  Others were {self.what} before: it is the first of those that the "
+                         "result is made of.")
         lines += [f"  result: {x}" for x in self.results]
         cure = _cure(self)
         lines += [f"  {cure}"] if cure else []

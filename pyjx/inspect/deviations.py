@@ -20,7 +20,7 @@ import pyjx as jax
 from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array
-from pyjx.core.evaluation import all_eqns, eval_jaxpr, holds_jaxprs, jaxpr_as_fun
+from pyjx.core.evaluation import all_eqns, eval_jaxpr, holds_jaxprs, jaxpr_as_fun, program_of
 from pyjx.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Literal
 from pyjx.core.passes.dce import dce
 from pyjx.engine.moves import sharding_constraint_p
@@ -34,6 +34,7 @@ from pyjx.inspect.straight import (
     changed,
     check_keywords,
     line_of,
+    opened,
     operands_of,
     repeatable_of,
     straight,
@@ -228,7 +229,8 @@ def compare_program(closed: ClosedJaxpr, leaves: Sequence[Any], a: Way = "compil
     lost = None if deviations else next(
         (_lost_in(closed, given, k) for k, row in enumerate(rows) if row.blind), None)
     held = {e.primitive.name for e in all_eqns(straight(closed)) if holds_jaxprs(e)
-            and e.primitive.name not in _OPENED}
+            and e.primitive.name not in _OPENED
+            and (program_of(e.primitive, e.params) is None or not opened(e))}
     return result._replace(lost=lost, whole=tuple(sorted(held | second.account.others)))
 
 

@@ -34,7 +34,15 @@ from pyjx.core.specs import PartitionSpec
 from pyjx.inspect.bad_values import BadValue, Step, found_in, place_text, without_program
 from pyjx.inspect.loops import Loop
 from pyjx.inspect.sources import ALL, Element, first_of, sources
-from pyjx.inspect.straight import changed, check_keywords, repeatable, straight, stretch, traced
+from pyjx.inspect.straight import (
+    changed,
+    check_keywords,
+    line_of,
+    repeatable,
+    straight,
+    stretch,
+    traced,
+)
 from pyjx.parallel.calls import ordered
 from pyjx.runtime import flag_checks
 
@@ -430,16 +438,21 @@ class _Finder:
         if start is None:
             return None
         atom, spot = start
+        taker: JaxprEqn | None = None  # of the atom
         while True:
             if spot.element is None or isinstance(program.origin(atom), Literal):
+                taker = program.closed.eqns[program.made[atom]] if atom in program.made else taker
                 atom = program.origin(atom)
             self.spot = spot
             if atom in program.inputs:
                 return program.inputs[atom]  # type: ignore[index]
-            if isinstance(atom, Literal) or atom in program.consts:
-                x = literal_value(atom) if isinstance(atom, Literal) else program.closed.consts[
-                    program.consts[atom]]
-                return self.of_argument("a constant that the function captures", x)
+            if isinstance(atom, Literal):
+                x = literal_value(atom)
+                place = "" if taker is None else f" at {place_text(line_of(taker))}"
+                return self.of_argument(f"the literal {x}{place}", x)
+            if atom in program.consts:
+                return self.of_argument("a constant that the function captures",
+                                        program.closed.consts[program.consts[atom]])
             i = program.made[atom]
             eqn = program.closed.eqns[i]
             k = list(eqn.outvars).index(atom)
@@ -450,7 +463,7 @@ class _Finder:
             if found is None:
                 return self.at(program, eqn, k, spot, path)
             k, spot = found
-            atom = eqn.invars[k]
+            atom, taker = eqn.invars[k], eqn
 
     def _start(self, program: _Straight, flags: dict[Any, Any], target: int | None, spot: Spot
                ) -> tuple[Atom, Spot] | None:
@@ -485,16 +498,18 @@ class _Finder:
         eqn, device = program.closed.eqns[i], spot.device or 0
         exchanges = any([isinstance(e, NamedAxisEffect) for e in eqn.effects])
         if spot.element is not None and not exchanges:
+            chooses = eqn.primitive.name == "select_n"  # maybe a literal, where another is bad
             origins = [program.origin(v) for v in eqn.invars]
             xs = [program.scope.of(x, device) for x in self.operands(program, eqn)]
-            found = [(eqn.primitive.multiple_results and j != k, program.made.get(origins[j], -1),
-                      j, at) for j, where in sources(eqn, xs, k, spot.element)
-                     if not isinstance(origins[j], Literal)
+            found = [((eqn.primitive.multiple_results and j != k, isinstance(origins[j], Literal),
+                       program.made.get(origins[j], -1)), j, at)
+                     for j, where in sources(eqn, xs, k, spot.element)
+                     if not (chooses and isinstance(origins[j], Literal))
                      and (at := first_of(self.bad, xs[j], where)) is not None]
             if found:
-                _, _, j, at = min(found)
+                _, j, at = min(found)
                 return j, Spot(device, at)
-            if eqn.primitive.name != "select_n":  # which may choose a literal where another is bad
+            if not chooses:
                 return None
         came = self._by_flags(program, eqn, flags, device, exchanges)
         if came is None:
@@ -629,7 +644,7 @@ class _Finder:
             outs = run(at - 1, operands)
             found = self.chase(
                 loop.body, [*operands[loop.before:first], *outs[:n], *outs[n_outs + 1:]], scope, k,
-                spot, path.into(f"iteration {at - 1} of {eqn.primitive}", eqn))
+                spot, path.into(loop.words(at - 1), eqn))
             if not isinstance(found, int):
                 return found
             place, spot = found + loop.before, self.spot

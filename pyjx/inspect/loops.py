@@ -58,6 +58,12 @@ class Loop(Record):
         """Which slice iteration `i` takes."""
         return self.length - 1 - i if self.reverse else i
 
+    def words(self, i: int) -> str:
+        """Which iteration the `i`-th is, by the slices that it takes: those of the transpose of a
+        loop are in the order of the loop."""
+        backwards = ", which runs backwards" if self.reverse else ""
+        return f"iteration {self.row(i)} of {self.eqn.primitive}{backwards}"
+
     def watched(self, flag: Callable[[Any, Any], Any]) -> Callable[..., list[Any]]:
         """A function of an iteration to stop before, since when each result has been bad, numbers
         of their elements for `flag(result, number)`, and the operands of the loop. It gives the
@@ -110,7 +116,7 @@ def programs_within(eqn: JaxprEqn, xs: Sequence[Any],
             if asked is not None and not np.any(
                     run(f"condition {i} of while", asked, [*xs[:loop.before], *carry])[0]):
                 return
-            words = f"iteration {i} of {name}"
+            words = loop.words(i)
             given = [*xs[loop.before:first], *carry, *[x[loop.row(i)] for x in slices]]
             outs = run(words, loop.body, given)
             yield words, loop.body, given, outs

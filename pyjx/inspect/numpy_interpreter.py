@@ -19,6 +19,7 @@ from pyjx.core.primitive import Primitive
 from pyjx.engine.functions import with_at
 from pyjx.engine.primitives import name_p
 from pyjx.inspect.loops import Loop, programs_within
+from pyjx.inspect.straight import opened
 from pyjx.lax.convert import tie_p
 
 Rule = Callable[..., Any]  # operands, parameters by name -> the result, or a list of results
@@ -105,10 +106,9 @@ def _run(eqn: JaxprEqn, operands: list[Any], account: Account) -> Sequence[Any]:
     name, params = eqn.primitive.name, eqn.params
     if name in ("cond", "scan", "while"):
         return _controlled(eqn, operands, account)
-    if eqn.primitive.is_call:
-        inner = program_of(eqn.primitive, params)
-        if inner is not None:
-            return evaluate(inner.jaxpr, inner.consts, operands, account)
+    inner = program_of(eqn.primitive, params) if opened(eqn) else None
+    if inner is not None:
+        return evaluate(inner.jaxpr, inner.consts, operands, account)
     rule = rule_of(eqn.primitive)
     if rule is not None and not any([_is_odd(v.aval) for v in (*eqn.invars, *eqn.outvars)]) \
             and all([np.size(x) for x in operands]):

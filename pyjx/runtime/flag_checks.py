@@ -117,8 +117,8 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
         error = FloatingPointError(
             f"invalid value ({kind}) encountered in {name}. Its operations did not make it: "
             "it is among the inputs or is a literal of the function. It comes in with "
-            f"{found.argument}{at}. Look at "
-            "where this is made, or let jax.debug_nans(False) hold where such values are meant.")
+            f"{found.argument}{at}. Look at where this is made, or let jax.debug_{kind}s(False) "
+            "hold where such values are meant.")
     error.found = found  # type: ignore[attr-defined]
     for hear in listeners:
         hear(error)

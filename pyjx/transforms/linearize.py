@@ -370,6 +370,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     in_avals = [_aval_of_type(x) for x in leaves]
     flat = FlatFun(fun, in_tree)
     trace = LinearTrace()
+    trace.placed = True  # messages name the line of what is not linear
     with new_level(trace):
         args = [trace.new_arg(a) for a in in_avals]
         outs = flat(*args)

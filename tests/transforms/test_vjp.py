@@ -259,6 +259,14 @@ def test_linear_transpose_of_what_is_not_linear(fun, message, wrap):
         jax.linear_transpose(wrap(fun), X)(fun(X))
 
 
+def test_what_is_not_linear_is_told_as_it_was_written():
+    with pytest.raises(NotImplementedError, match=r"'integer_pow' is not linear.*test_vjp.py:\d+"):
+        jax.linear_transpose(lambda x: 3 * x + x ** 2, X)(X)
+    with pytest.raises(TypeError, match="both operands of 'mul'") as raised:
+        jax.linear_transpose(lambda x: 3 * x + x * x, X)(X)
+    assert "test_vjp.py:" in raised.value.__notes__[0]
+
+
 def test_linear_transpose_of_integers():
     assert int(jax.linear_transpose(lambda x: x * 2, 1)(3)[0]) == 6
 

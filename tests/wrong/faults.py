@@ -128,7 +128,8 @@ def in_lane_5(lanes):
     return jax.vmap(lane)(lanes)
 
 
-@fault("log", jnp.arange(1.0, 6.0).at[1].set(-1), steps=(below(3),))
+@fault("log", jnp.arange(1.0, 6.0).at[1].set(-1),
+       steps=(f"{below(1)}, which runs backwards",))
 def in_a_reversed_scan(x):
     return lax.scan(lambda c, a: (c, jnp.log(a)), 0.0, x, reverse=True)[1]  # HERE
 
@@ -241,7 +242,7 @@ def in_a_tangent_rule(x):
     return jax.jvp(jax.jit(lambda x: double(x) ** 2), (x,), (1.0,))[1]
 
 
-@fault("mul", jnp.array([0.0, 2.0]), steps=(below(4),))
+@fault("mul", jnp.array([0.0, 2.0]), steps=(f"{below(0)}, which runs backwards",))
 def in_a_backward_scan(x):
     def loss(x):
         def body(c, i):

@@ -93,9 +93,38 @@ def test_the_iteration_of_an_element(element, iteration):
         assert not found or found.element == (element,)
 
 
+def test_iterations_of_a_transpose_are_those_of_the_loop():
+    def total(x):
+        def step(c, i):
+            return 0.9 * c, jnp.sqrt(jnp.where(i == 9, 0.0 * c, c))
+
+        return lax.scan(step, x, jnp.arange(12))[1].sum()
+
+    texts = [inspect.find(jax.grad(total), 1.0, what=what).steps[0].text for what in ("nan", "inf")]
+    assert texts == ["iteration 9 of scan, which runs backwards", "iteration 9 of scan"]
+
+
+def test_others_that_were_bad_before_are_told_of():
+    def chain(x):
+        return lax.scan(lambda c, _: (jnp.sqrt(c) - 0.9, None), x, None, length=8)[0]
+
+    found = inspect.find(jax.vmap(chain), jnp.array([50.0, 1.0]))
+    assert found.steps[0].text == "iteration 4 of scan" and "Others were nan before" in str(found)
+    assert "Others" not in str(inspect.find(jax.vmap(chain), jnp.array([50.0])))
+    masked = inspect.find(lambda x: jnp.where(x > 0, x, -jnp.inf), X, what="inf")
+    assert masked.operation == "select_n" and "Others" not in str(masked)
+
+
 def test_what_is_filled_in_is_made_there():
     assert inspect.find(lambda x: x.at[5].get(mode="fill"), X).operation == "gather"
-    assert inspect.find(lambda x: jnp.pad(x, 1, constant_values=jnp.nan)[0], X).operation == "pad"
+    found = inspect.find(lambda x: jnp.pad(x, 1, constant_values=jnp.nan)[0], X)
+    assert found.argument.startswith("the literal nan at ") and "py:" in found.argument
+    for fun in (lambda x: x + jnp.full(2, -jnp.inf), lambda x: x * jnp.inf + 1,
+                lambda x: lax.scan(lambda c, x: (c + x, None), -jnp.inf, x)[0]):
+        found = inspect.find(fun, X + 1, what="inf")
+        line = fun.__code__.co_firstlineno
+        assert f"inf at {__file__}:{line} (" in found.argument or (
+            f"test_find_elements.py:{line} (" in found.argument), found
     found = inspect.find(lambda x: jnp.where(x > 0, x, jnp.nan), X)
     assert (found.operation, found.element) == ("select_n", (0,)) and found.line is not None
     for fun in (jnp.median, lambda y: jnp.where(jnp.isnan(y).any(), jnp.nan, y),
