@@ -320,8 +320,7 @@ def _backward(eqns: Sequence[LinearEqn], cts: dict[LinearVar, Any],
                     replay.pin(source)
             rule = primitive.transpose
             if rule is None:
-                not_linear, cure = "", ("Give it a rule `transpose`, or its function a derivative "
-                                        "by jax.custom_vjp.")
+                not_linear, cure = "", "Give it a rule `transpose`, or use jax.custom_vjp."
                 if primitive.jvp is not None:
                     not_linear, cure = f": '{primitive}' is not linear", TO_BE_LINEAR
                 raise NotImplementedError(
