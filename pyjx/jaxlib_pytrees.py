@@ -76,9 +76,14 @@ def register_dataclass_node(registry: Any, typ: type, data_fields: list[str],
     _registered[typ] = _DATACLASS
 
 
-def is_registered(typ: type) -> bool:
-    """Whether a class was made a node by the functions above."""
-    return typ in _registered
+def one_level_with_keys(registry: Any, tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
+    """The children of a node, each with its key, and the metadata; None of a leaf."""
+    cls = type(tree)
+    if isinstance(tree, tuple) and hasattr(cls, "_fields") and cls not in _registered:
+        # C++ of jaxlib < 0.12 repeats the first field's name
+        return [(pytree.GetAttrKey(f), x) for f, x in zip(cls._fields, tree, strict=True)], cls
+    result = registry.flatten_one_level_with_keys(tree)
+    return None if result is None else (list(result[0]), result[1])
 
 
 def is_node(registry: Any, typ: type) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copyreg
 import functools
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import methodcaller
 from typing import Any, TypeAlias, TypeVar
 
@@ -37,6 +37,7 @@ default_registry = pytree.default_registry()
 default_registry.__module__ = __name__  # so that a PyTreeDef is pickled with its registry's name
 default_registry.__name__ = "default_registry"
 _flatten = default_registry.flatten
+_one_level_with_keys = functools.partial(jaxlib_pytrees.one_level_with_keys, default_registry)
 # Functions that are pickled by value, as cloudpickle does with those of scripts, read such methods.
 copyreg.pickle(type(_flatten), lambda method: (getattr, (method.__self__, method.__name__)))
 
@@ -130,10 +131,9 @@ def _subtrees(name: str, treedef: PyTreeDef, tree: PyTree, other: PyTree, is_lea
     try:
         return treedef.flatten_up_to(other)
     except ValueError:
-        for what, make_error in _prefix_errors((), tree, other, is_leaf):
+        for make_error in prefix_errors(tree, other, is_leaf):
             where = "" if i is None else f"\nThe full tree is rest[{i}]."
-            own = tree_structure(other, is_leaf)
-            if what == "types" and own.num_nodes > own.num_leaves == treedef.num_leaves:
+            if _is_rebuilt(tree, other):
                 where += ("\nIf its leaves come in this order, they are of this structure by "
                           "jax.tree.unflatten(jax.tree.structure(tree), jax.tree.leaves(other)).")
             as_leaf = "leaves; is_leaf=lambda x: x is None makes it a leaf."
@@ -347,16 +347,6 @@ def flatten_one_level_with_keys(tree: PyTree) -> tuple[Iterable[tuple[Any, Any]]
     return result
 
 
-def _one_level_with_keys(tree: PyTree) -> tuple[list[tuple[Any, Any]], Any] | None:
-    cls = type(tree)
-    if isinstance(tree, tuple) and cls is not tuple and hasattr(cls, "_fields") and (
-            not jaxlib_pytrees.is_registered(cls)):
-        # C++ of jaxlib < 0.12 repeats the first field's name
-        return [(GetAttrKey(f), x) for f, x in zip(cls._fields, tree, strict=True)], cls
-    result = default_registry.flatten_one_level_with_keys(tree)
-    return None if result is None else (list(result[0]), result[1])
-
-
 # Key paths
 
 
@@ -456,11 +446,11 @@ def prefix_errors(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None
     >>> str(prefix_errors([1, (2,)], [1, 2])[0]("spec")).splitlines()[:2]
     ['pytree structure error: different types at key path', '    spec[1]']
     """
-    return [error for _, error in _prefix_errors((), prefix_tree, full_tree, is_leaf)]
+    return list(_prefix_errors((), prefix_tree, full_tree, is_leaf))
 
 
 def _prefix_errors(path: tuple[Any, ...], prefix: PyTree, full: PyTree, is_leaf: IsLeaf
-                   ) -> Iterator[tuple[str, Callable[[str], ValueError]]]:
+                   ) -> Iterator[Callable[[str], ValueError]]:
     if is_leaf is not None and is_leaf(prefix):
         return
     expected = _one_level_with_keys(prefix)
@@ -496,7 +486,7 @@ def _same_metadata(a: Any, b: Any) -> bool:
 
 
 def _arity_mismatch(path: tuple[Any, ...], cls: type, expected: list[Any], found: list[Any]
-                    ) -> tuple[str, Callable[[str], ValueError]]:
+                    ) -> Callable[[str], ValueError]:
     if issubclass(cls, (list, tuple)):
         return _mismatch(f"lengths of {cls.__name__}", path,
                          f"a {cls.__name__} of length {len(expected)}, "
@@ -515,11 +505,25 @@ def _key_difference(expected: list[Any], found: list[Any]) -> str:
         if (only := [k for k in own if k not in others])])
 
 
-def _mismatch(what: str, path: tuple[Any, ...], details: str
-              ) -> tuple[str, Callable[[str], ValueError]]:
-    return what, lambda name: ValueError(
+def _mismatch(what: str, path: tuple[Any, ...], details: str) -> Callable[[str], ValueError]:
+    return lambda name: ValueError(
         f"pytree structure error: different {what} at key path\n    {name}{keystr(path)}\n"
         f"There {name} has {details}")
+
+
+def _is_rebuilt(tree: PyTree, other: PyTree) -> bool:
+    """Whether the leaves of another tree, in their order, are those of the same places in a tree:
+    the two have the same nodes but for lists that are tuples, and mappings of other classes."""
+    one, two = _one_level_with_keys(tree), _one_level_with_keys(other)
+    if one is None or two is None:
+        return one is two
+    keys, others = [[key for key, _ in children] for children, _ in (one, two)]
+    kinds = {type(tree), type(other)}  # named tuples are made of tuples, not of other named ones
+    named_alike = keys == others or not kinds.isdisjoint((list, tuple))
+    alike = _same_metadata(one[1], two[1]) if len(kinds) == 1 else any(
+        [isinstance(tree, kind) and isinstance(other, kind) for kind in ((list, tuple), Mapping)])
+    return len(keys) == len(others) and named_alike and alike and all(
+        [_is_rebuilt(x, y) for (_, x), (_, y) in zip(one[0], two[0], strict=True)])
 
 
 # Registration
@@ -713,23 +717,11 @@ register_pytree_with_keys(
     lambda keys, values: OrderedDict(zip(keys, values, strict=True)),
     lambda d: (tuple(d.values()), tuple(d)),
 )
-
-
-def _flatten_defaultdict(d: defaultdict[Any, Any]) -> tuple[Iterable[Any], Hashable]:
-    keys = tuple(sorted(d))
-    return [d[k] for k in keys], (d.default_factory, keys)
-
-
-def _flatten_defaultdict_with_keys(d: defaultdict[Any, Any]) -> tuple[Iterable[Any], Hashable]:
-    keys = tuple(sorted(d))
-    return [(DictKey(k), d[k]) for k in keys], (d.default_factory, keys)
-
-
 register_pytree_with_keys(
     defaultdict,
-    _flatten_defaultdict_with_keys,
+    lambda d: ([(DictKey(k), d[k]) for k in sorted(d)], (d.default_factory, tuple(sorted(d)))),
     lambda aux, values: defaultdict(aux[0], zip(aux[1], values, strict=True)),
-    _flatten_defaultdict,
+    lambda d: (list(map(d.__getitem__, keys := sorted(d))), (d.default_factory, tuple(keys))),
 )
 
 

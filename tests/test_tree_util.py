@@ -16,6 +16,7 @@ from pyjx import tree_util as tu
 from pyjx.tree_util import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 
 Point = namedtuple("Point", "x y")
+Turned = namedtuple("Turned", "y x")
 
 
 @tu.register_pytree_node_class
@@ -500,3 +501,17 @@ def test_the_function_of_a_partial_of_a_partial_is_equal_to_it():
     assert (one.func.args, one.func.func, one(3)) == ((1,), max, 3)
     assert tu.tree_structure(one) == tu.tree_structure(two)
     assert copy.copy(one.func) == inner
+
+
+@pytest.mark.parametrize(("one", "other", "said"), [
+    ((1, [2, 3]), [1, (2, 3)], True), ({"a": 1, "b": 2}, OrderedDict(a=1, b=2), True),
+    (Point(1, (None, 2)), [1, [None, 2]], True),
+    # What each of these would put at another place, or lose.
+    ({"a": 1, "b": None}, {"a": None, "b": 2}, False), ((1, None), [None, 2], False),
+    ({"a": (1, 2), "b": (3,)}, {"a": [1], "b": [2, 3]}, False), ((1, 2), {"b": 1, "a": 2}, False),
+    ({"a": 1, "b": 2}, OrderedDict(b=2, a=1), False), (Point(1, 2), Turned(2, 1), False),
+    (((1, 2), tu.Partial(abs, 1)), ([1, 2], tu.Partial(max, 1)), False), ((), None, False)])
+def test_leaves_are_to_be_put_into_the_structure_where_all_are_at_the_same_place(one, other, said):
+    with pytest.raises(ValueError, match="different") as error:
+        tree.map(lambda a, b: a, one, other)
+    assert ("jax.tree.unflatten" in str(error.value)) is said
