@@ -275,15 +275,15 @@ def _lines() -> list[Section]:
         spent = ranking.costs(listing)
         where = ["?" if at is None else f"{shown_path(at[0])}:{at[1]}"
                  for at in places.own_lines(listing)]
-        sizes = ranking.arrays(listing, spent.runs, FREE)
+        sizes, ends = ranking.arrays(listing, spent.runs, FREE), listing.ends()
         for row, own in enumerate(spent.own):
             if own:
                 work = listing.flops[row], listing.traffic[row]
                 lines[where[row]] = lines.get(where[row], 0.0) + np.array(
                     [own * spent.whole, *[spent.runs[row] * x for x in work]])
             if sizes[row]:
-                values.add((sizes[row], listing.shape[row], listing.operation[row], name,
-                            where[row]))
+                values.update([(n, text, listing.operation[row], name, where[row])
+                               for n, text in ranking.own_results(listing, row, ends) if n])
     whole = sum([sums[0] for sums in lines.values()]) or 1.0
     slowest = sorted(lines.items(), key=lambda item: -item[1][0])[:_ROWS]
     largest = sorted(values, key=lambda row: (-row[0], row))[:_ROWS]

@@ -23,7 +23,7 @@ from pyjx.viewer.listing import (
     Places,
     split,
 )
-from pyjx.viewer.quantities import Array, Arrays, bytes_of, hlo_arrays, tensors
+from pyjx.viewer.quantities import bytes_of, hlo_arrays, tensors
 
 # Operations that a device does while it moves a byte, in the middle of those that are sold.
 BALANCES = {"cpu": 10.0, "cuda": 200.0, "rocm": 200.0, "tpu": 240.0}
@@ -35,6 +35,7 @@ _CROSSING = frozenset((
     "all_gather", "all_gather_invariant", "all_reduce", "all_to_all", "collective_broadcast",
     "collective_permute", "infeed", "outfeed", "pbroadcast", "pmax", "pmin", "ppermute", "psum",
     "psum_invariant", "ragged_all_to_all", "recv", "reduce_scatter", "send"))
+_TYPE = re.compile(r"tensor<[^<>]*(?:<[^<>]*>)?[^<>]*>|\b[a-z]\w*(?:<\w+>)?\[[^\]]*\]")
 _ENCLOSED = re.compile(r"^[\w.\-]+\((.*)\)$")
 # What is no scope of the user's in programs that are text alone: loops, the library's calls, and
 # operations that become several others where they stand.
@@ -289,27 +290,25 @@ def arrays(listing: Listing, runs: Sequence[float], constants: frozenset[str]) -
         makes = listing.kind[row] == OPERATION and runs[row] and row not in listing.views and \
             row not in listing.unsized and listing.operation[row] not in free
         if makes:
-            sizes[row] = float(_largest_own(listing, row, ends))
+            sizes[row] = float(max([n for n, _ in own_results(listing, row, ends)], default=0))
         row = ends[row] if listing.is_fused(row) else row + 1  # there nothing is in memory
     return sizes
 
 
-def _largest_own(listing: Listing, row: int, ends: Sequence[int]) -> int:
-    """The bytes of the largest result of an operation that is not made by its bodies."""
-    results = _arrays(listing.shape[row])
-    inner = set[Array]()
+def own_results(listing: Listing, row: int, ends: Sequence[int]) -> list[tuple[int, str]]:
+    """Bytes and type of each result of an operation that is not made by its bodies."""
+    types, most = _TYPE.findall(listing.shape[row]), listing.on_device(row)
+    inner = set[str]()
     if listing.runs_bodies(row):
         for head in (row, *listing.calls.get(row, ())):
-            for types in listing.shape[head + 1:ends[head]]:
-                inner.update(_arrays(types))
-    if len(results) < 2 and not inner:
-        return listing.on_device(row)  # as the types of keys do not tell it
-    largest = max([bytes_of((a,)) for a in results if a not in inner], default=0)
-    return min(largest, listing.on_device(row))  # beside what starts a move are its operands
-
-
-def _arrays(types: str) -> Arrays:
-    return hlo_arrays(types) or tensors(types)
+            for shape in listing.shape[head + 1:ends[head]]:
+                inner.update(_TYPE.findall(shape))
+    if len(types) < 2 and not inner:
+        return [(most, listing.shape[row])]
+    each = listing.elements.get(row, ())
+    if len(each) != len(types):  # what starts a move has its operands, too
+        each = [bytes_of(hlo_arrays(text) or tensors(text)) for text in types]
+    return [(min(n, most), text) for n, text in zip(each, types, strict=True) if text not in inner]
 
 
 _Path = tuple[str, ...]  # of scopes, outermost first

@@ -66,6 +66,23 @@ def test_what_a_program_did(program, tmp_path):
     assert f"{program}:10" in {row["line"] for row in told["Lines"]}
 
 
+def test_each_large_result_has_a_row_with_its_own_type(tmp_path):
+    path = tmp_path / "loops.py"
+    path.write_text("import jax, jax.numpy as jnp\n"
+                    "@jax.jit\n"
+                    "def f(ws, x, key):\n"
+                    "    def body(c, w): return jnp.tanh(c @ w), (c.sum(), c[0], c * 2, key)\n"
+                    "    return jax.lax.scan(body, x, ws), jnp.linalg.qr(x)\n"
+                    "f(jnp.ones((6, 64, 64)), jnp.ones((32, 64)), jax.random.key(0))\n")
+    page = tmp_path / "page.json"
+    run("report", "-o", str(page), str(path), JAX_PLATFORMS="cpu")
+    rows = json.loads(page.read_text())["Largest arrays"]
+    assert [(row["array"], row["size"]) for row in rows if row["operation"] == "scan"] == [
+        ("f32[6,32,64]", 49152), ("f32[6,64]", 1536), ("key<fry>[6]", 48), ("f32[6]", 24)]
+    assert [row["array"] for row in rows if row["operation"] == "qr"] == [
+        "f32[32,64]", "f32[32,32]"]
+
+
 def test_advice_names_each_cause(tmp_path):
     path = tmp_path / "causes.py"
     path.write_text("import jax, jax.numpy as jnp\n"
