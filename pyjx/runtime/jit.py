@@ -304,7 +304,7 @@ class JitSpec:
             options.device, mesh=mesh)
         if options.in_shardings is not None or options.out_shardings is not None:
             request = requests.request_for(options.device, options.in_shardings,
-                                           options.out_shardings, in_tree, out_tree, mesh)
+                                           options.out_shardings, flat, mesh)
             if has_types(closed.effects):
                 signature.check_placed_alone(closed, request.in_shardings, request.out_shardings)
         return TracedCall(closed, in_tree, out_tree, self.name, donated, static, request)

@@ -482,7 +482,8 @@ def _fitted(closed: ClosedJaxpr, what: str, shardings: Shardings, avals: Sequenc
         if sharding is not None:
             sharding = with_devices(sharding, mesh)
             check_annotation(partial(_named, closed, "pjit", what, i),
-                             sharding, aval.shape, divides=True)
+                             sharding, aval.shape, divides=True,
+                             function=closed.debug_info.func_src_info)
             sharding = named_sharding(sharding, mesh, aval.ndim)
         out.append(sharding)
     return tuple(out)
@@ -492,7 +493,8 @@ def _check_layouts(closed: ClosedJaxpr, what: str, layouts: Layouts, avals: Sequ
     for i, layout in enumerate(layouts):
         if layout is not None and layout is not Layout.AUTO:
             check_annotation(partial(_named, closed, "jit", what, i),
-                             layout, avals[i].shape, "layout")
+                             layout, avals[i].shape, "layout",
+                             function=closed.debug_info.func_src_info)
 
 
 def _of_type(aval: Any, mesh: Any) -> Any:

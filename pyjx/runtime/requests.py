@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from pyjx.core.layouts import Format, ShardingLike
 from pyjx.core.prefixes import AnArray, broadcast_argument, is_none
 from pyjx.core.records import Alike
 from pyjx.core.specs import PartitionSpec
+from pyjx.engine.functions import FlatFun, source_of
 from pyjx.engine.types import TreeDef
 from pyjx.runtime import backends
 from pyjx.runtime.placement import Layouts, Request, Shardings
@@ -42,9 +43,9 @@ class Asked(Alike):
     def _key(self) -> Any:
         return self.leaves, self.tree, self.caller
 
-    def for_leaves(self, tree: TreeDef) -> tuple[Shardings, Layouts]:
+    def for_leaves(self, tree: TreeDef, fun: Callable[..., Any]) -> tuple[Shardings, Layouts]:
         """The sharding of each leaf of a tree that this one is a prefix of, and its layout; empty
-        where none is asked for.
+        where none is asked for. `fun` is the function that it is asked of, for the error.
 
         Raises:
           ValueError: it is none.
@@ -52,8 +53,8 @@ class Asked(Alike):
         leaves = broadcast_argument(
             f"pjit {self.what}", self.tree.unflatten(self.leaves),
             tree.unflatten([AnArray()] * tree.num_leaves), hint=(
-                "a tuple has an entry for each positional argument that is not static."
-            ) * (self.what[0] == "i"))
+                "a tuple has an entry for each positional argument that is not static. The"
+                if self.what == "in_shardings" else "the") + f" function is {source_of(fun)}.")
         layouts = tuple([s.layout if isinstance(s, Format) else None for s in leaves])
         shardings = tuple([s.sharding if isinstance(s, Format) else s for s in leaves])
         mesh = None if self.mesh is None else self.mesh.value
@@ -103,18 +104,19 @@ def asked(shardings: Any, what: str) -> Asked | None:
     return shardings if isinstance(shardings, Asked) else Asked(shardings, what)
 
 
-def request_for(device: Any, ins: Asked | None, outs: Asked | None, in_tree: TreeDef,
-                out_tree: TreeDef, mesh: Any = None) -> Request:
-    """What is asked of a function with these trees of arguments and results."""
+def request_for(device: Any, ins: Asked | None, outs: Asked | None, flat: FlatFun,
+                mesh: Any = None) -> Request:
+    """What is asked of a function that was called, so that its trees are known."""
     in_shardings: Shardings = ()
     in_layouts: Layouts = ()
     if ins is not None:
-        args_tree, kwargs_tree = in_tree.children()
+        args_tree, kwargs_tree = flat.in_tree.children()
         if kwargs_tree.num_leaves:
             raise ValueError("jit does not support kwargs when in_shardings is specified. Pass all "
-                             "arguments by position.")
-        in_shardings, in_layouts = ins.for_leaves(args_tree)
-    out_shardings, out_layouts = ((), ()) if outs is None else outs.for_leaves(out_tree)
+                             f"arguments by position. The function is {source_of(flat.fun)}.")
+        in_shardings, in_layouts = ins.for_leaves(args_tree, flat.fun)
+    out_shardings, out_layouts = ((), ()) if outs is None else outs.for_leaves(
+        flat.out_tree, flat.fun)
     return Request(device, in_shardings, out_shardings, in_layouts, out_layouts, mesh)
 
 

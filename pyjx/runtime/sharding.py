@@ -45,24 +45,25 @@ class IndivisibleError(ValueError):
 
 
 def check_annotation(what: Callable[[], str], annotation: Any, shape: tuple[Any, ...],
-                     kind: str = "sharding", divides: bool = False) -> None:
+                     kind: str = "sharding", divides: bool = False, function: str = "") -> None:
     """Check that a sharding or a layout is for arrays of this rank and, if it `divides` them, of
-    these sizes; `what` says whose annotation it is.
+    these sizes; `what` says whose annotation it is, and `function` of what function, if of one.
 
     Raises:
       ValueError: it is for arrays of more dimensions.
       IndivisibleError: a dimension cannot be cut into so many parts.
     """
+    behind = f" The function is {function}." if function else ""
     try:
         annotation.check_compatible_aval(shape)
         if divides:
             annotation.shard_shape(shape)
     except IndivisibleError as error:
         why = str(error).replace(" implies that", ", which implies that", 1)
-        raise IndivisibleError(f"{what()} was given the sharding {why}") from None
+        raise IndivisibleError(f"{what()} was given the sharding {why}{behind}") from None
     except ValueError as error:
         raise ValueError(f"{what()} is incompatible with its {kind} annotation {annotation}: "
-                         f"{error}") from None
+                         f"{error}{behind}") from None
 
 
 class DuplicateSpecError(ValueError):
@@ -437,7 +438,7 @@ def _named_is_replicated(self: Sharding) -> bool:
 
 def _named_check_aval(self: Sharding, aval_shape: Shape) -> None:
     if len(aval_shape) < len(self.spec):
-        hint = " For scalars the PartitionSpec should be P()" if not aval_shape else (
+        hint = " For scalars the PartitionSpec should be P()." if not aval_shape else (
             " Its spec must have no more entries than that.")
         raise ValueError(
             f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was "

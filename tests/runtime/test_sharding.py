@@ -218,3 +218,21 @@ def test_specs_and_shardings_have_an_entry_for_each_argument():
               jax.shard_map(jnp.add, mesh=mesh, in_specs=(jax.P("x"),), out_specs=jax.P("x"))):
         with pytest.raises(ValueError, match="a tuple has an entry for each positional argument"):
             f(x, x)
+
+
+def test_shardings_that_do_not_fit_are_told_with_the_function():
+    def train(a, b):
+        return a
+
+    mesh, x = jax.make_mesh((1,), ("x",)), jnp.ones(2)
+    cut, cut_twice = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "x"))
+    for f, args in ((jax.jit(train, in_shardings=(cut,)), (x, x)),
+                    (jax.jit(train, in_shardings=({"a": cut}, None)), ({"b": x}, x)),
+                    (jax.jit(train, out_shardings=(cut, cut)), (x, x)),
+                    (jax.jit(train, in_shardings=cut_twice), (x, x)),
+                    (jax.jit(train, out_shardings=cut_twice), (x, x)),
+                    (jax.jit(train, in_shardings=cut), (jnp.ones(()), x))):
+        with pytest.raises(ValueError, match=rf"[.;] [Tt]he function is train at {__file__}:\d+\."):
+            f(*args)
+    with pytest.raises(ValueError, match=r"by position\. The function is train at "):
+        jax.jit(train, in_shardings=cut)(a=x, b=x)
