@@ -146,9 +146,9 @@ def picture(shape: Sequence[int], labels: Sequence[Sequence[str]], scale: float,
     rows, columns = len(labels), len(labels[0])
     ratio = shape[1] / shape[0] if len(shape) == 2 and shape[0] else 1.0
     lines = int(_HEIGHT * scale) if len(shape) == 2 else 2
-    whole = min(max(int(lines * ratio * _RATIO), min_width), max_width)
+    whole = min(max(int(int(lines * ratio) * _RATIO), min_width), max_width)
     width = max(whole // columns, min_width) - 2
-    width = max(width, *[len(label) + 2 for row in labels for label in row])
+    width = max(width, *[len(label) for row in labels for label in row])
     height = max(lines // rows - 1, 1)
 
     def border(left: str, between: str, right: str) -> list[tuple[str, str]]:

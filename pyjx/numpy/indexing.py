@@ -413,8 +413,9 @@ class IndexUpdateHelper:
 
     def __getattr__(self, name: str) -> NoReturn:
         cure = ""
-        if not name.startswith("_") and hasattr(IndexUpdateRef, name):
-            cure = f": index it first, as in x.at[index].{name}(...)"
+        if not name.startswith("_"):
+            method = name if hasattr(IndexUpdateRef, name) else "set"
+            cure = f": index it first, as in x.at[index].{method}(...)"
         raise AttributeError(f"x.at has no attribute {name!r}{cure}", name=name, obj=self)
 
     def __repr__(self) -> str:

@@ -60,6 +60,12 @@ def test_parts_that_several_devices_hold():
     assert lines[7] == "│                    CPU 2,3                     │"
 
 
+def test_labels_fill_narrow_parts_and_lines_are_whole_before_they_are_columns():
+    assert drawn((8,), Parts(1, copies=8))[1] == "│CPU 0,1,2,3,4,5,6,7│"
+    assert drawn((8,), Parts(2, copies=2))[1] == "│CPU 0,1│CPU 2,3│"
+    assert drawn((24, 16), Parts(8, 1))[1] == "│    CPU 0    │"
+
+
 def test_one_axis_and_narrow_parts():
     assert drawn((8,), Parts(4)) == ["┌───────┬───────┬───────┬───────┐",
                                      "│ CPU 0 │ CPU 1 │ CPU 2 │ CPU 3 │",

@@ -407,6 +407,11 @@ def test_what_take_refuses():
         jnp.take(x, 0, out=x)
 
 
+def test_what_x_at_has_not_is_told_of_as_what_is_to_be_indexed_first():
+    with pytest.raises(AttributeError, match=r"index it first, as in x\.at\[index\]\.set"):
+        jnp.ones(3).at.update(1.0)
+
+
 def test_nan_has_no_share_in_the_derivative_of_an_extremum():
     x = jnp.array([1.0, jnp.nan])
     for name in ("max", "min"):
