@@ -238,7 +238,9 @@ def _cumulative(function: Any) -> Rule:
 def _convert(eqn: JaxprEqn, x: Any) -> Any:
     aval = eqn.outvars[0].aval
     if _is_inexact(aval):
-        return np.multiply(x, 1.0)
+        if dtypes.issubdtype(aval.dtype, np.complexfloating):
+            return x.astype(np.complex128)
+        return np.real(x).astype(np.float64)
     return np.asarray(_as_it_is(eqn, [x])[0])  # out of range results are XLA's own
 
 

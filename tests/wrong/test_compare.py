@@ -215,6 +215,11 @@ def test_what_leaves_the_range_of_numbers():
     assert "HERE" in linecache.getline(__file__, found.lost.line.start_line)
 
 
+def test_numbers_that_become_complex_are_rounded_as_such():
+    found = inspect.compare(lambda x: jnp.sin(abs((x + 1j) * 1e9)), 0.3)
+    assert found.lost.operation == "sin", found
+
+
 def test_large_arguments_hide_nothing(wrong_rule):
     mask = np.float32(-1e9)
     found = inspect.compare(lambda x, m: (plain(x), m), X, mask)
