@@ -240,6 +240,9 @@ class Deviation(Record):
       steps: the iterations and branches that hold it, outermost first.
       found: the largest difference between the two ways on the same operands.
       allowed: what rounding makes of it.
+      leaves: where the operation is right, and a number leaves the range of its type, what becomes
+        of it, such as `underflows to 0 in float32`; `found` is then the number, and `allowed` the
+        limit. Empty otherwise.
     """
 
     operation: str
@@ -247,6 +250,7 @@ class Deviation(Record):
     steps: tuple[Step, ...]
     found: float
     allowed: float
+    leaves: str = ""
 
     @property
     def place(self) -> str:
@@ -255,6 +259,9 @@ class Deviation(Record):
         return f"{self.operation} at {place_text(self.line)}{inside}"
 
     def __str__(self) -> str:
+        if self.leaves:
+            return (f"{self.place}: {self.found:.3g} {self.leaves}, where the limit is "
+                    f"{self.allowed:.3g}")
         return (f"{self.place}: differs by {self.found:.3g} on the same operands, rounding "
                 f"explains {self.allowed:.3g}")
 
@@ -270,7 +277,8 @@ class Comparison(Record):
       growth: for each line the largest difference of its values, in the order of the program.
       lost: where nothing can be told, because rounding alone makes of a result what is as large as
         its values, the operation that does so, with the relative error of its result as `found` and
-        that of its operands as `allowed`; None otherwise.
+        that of its operands as `allowed`; where results differ because a number leaves the range
+        of its type, the operation where it does, which `leaves` says; None otherwise.
       whole: operations that the second way runs as they are, or that were not looked into.
       nans: for each result how many of its numbers are NaN in both ways, which agrees.
     """
@@ -296,6 +304,11 @@ class Comparison(Record):
                 *["the worst:"] * bool(self.worst), *[f"  {x}" for x in self.worst],
                 *["how it grows, by line:"] * bool(self.growth),
                 *[f"  {found:10.3g}  {line}" for line, found in self.growth], *whole])
+        if self.lost is not None and self.lost.leaves:
+            return "\n".join([
+                f"{self.a} and {self.b} differ, as a number leaves the range of its type: "
+                f"{self.lost}", "  The operation is right. Scale its operands, work with "
+                "logarithms as jax.nn.logsumexp does, or compute it in a wider dtype.", *whole])
         if self.lost is not None:
             return "\n".join([
                 f"nothing can be told of {self.a} and {self.b}: rounding alone makes differences "

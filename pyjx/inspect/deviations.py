@@ -28,8 +28,8 @@ from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.inspect.bad_values import Comparison, Deviation, Step, place_text
 from pyjx.inspect.finding import WHOLE, OnDevices, Whole
 from pyjx.inspect.loops import programs_within
-from pyjx.inspect.numpy_interpreter import Account, evaluate
-from pyjx.inspect.running import Row, compared, double, raw, rows_of, scale_of, typed
+from pyjx.inspect.numpy_interpreter import Account, Rounded, evaluate
+from pyjx.inspect.running import Row, compared, double, ranged, raw, rows_of, scale_of, typed
 from pyjx.inspect.straight import (
     changed,
     check_keywords,
@@ -92,7 +92,7 @@ class Judge:
         raise NotImplementedError
 
     def fault(self, eqn: JaxprEqn, steps: tuple[Step, ...], wrong: tuple[float, ...]) -> Deviation:
-        return Deviation(eqn.primitive.name, line_of(eqn), steps, *wrong[:2])
+        return Deviation(eqn.primitive.name, line_of(eqn), steps, wrong[0], wrong[1])
 
 
 def made_by(closed: ClosedJaxpr) -> dict[Any, tuple[str, str]]:
@@ -140,8 +140,8 @@ _OPENED = ("cond", "scan", "while")
 def compare(fun: Callable[..., Any], *args: Any, a: Way = "compiled", b: Way = "numpy-float64",
             **kwargs: Any) -> Comparison:
     """Find the first operation whose results in two ways to run a function differ by more than
-    rounding, and than what its operands differ by; or say that nothing can be told, and which
-    operation lost the digits.
+    rounding, and than what its operands differ by; or say which operation lost the digits, by
+    rounding, so that nothing can be told, or as its numbers leave the range of their type.
 
     Args:
       fun: a function of arrays, jitted or not.
@@ -211,7 +211,8 @@ def compare_program(closed: ClosedJaxpr, leaves: Sequence[Any], a: Way = "compil
     for way in (first, second):
         way.expect(closed, leaves)
     closed, given = dce(closed), list(leaves)
-    rows = rows_of(closed, given, first.run("", closed, given), second.run("", closed, given))
+    ours, theirs = [way.run("", closed, given) for way in (first, second)]
+    rows = rows_of(closed, given, ours, theirs)
     if second.file and first.file:  # each is to agree with what NumPy says
         each = [compare_program(closed, leaves, x, "numpy-float64") for x in (a, b)]
         return next((x for x in each if not x), each[1])._replace(**_public(rows))
@@ -226,8 +227,12 @@ def compare_program(closed: ClosedJaxpr, leaves: Sequence[Any], a: Way = "compil
         worst = sorted(deviations, key=lambda x: -x.found / max(x.allowed, 1e-300))[:_MOST]
         result = result._replace(first=deviations[0], worst=tuple(worst),
                                  growth=_growth(closed, given, first, second))
-    lost = None if deviations else next(
-        (_lost_in(closed, given, k) for k, row in enumerate(rows) if row.blind), None)
+    lost = None
+    if not deviations and not _agree(rows):
+        rows, lost = ranged(closed, given, ours, theirs, rows)
+        result = result._replace(**_public(rows))
+        lost = lost or next(
+            (_lost_in(closed, given, k) for k, row in enumerate(rows) if row.blind), None)
     held = {e.primitive.name for e in all_eqns(straight(closed)) if holds_jaxprs(e)
             and e.primitive.name not in _OPENED
             and (program_of(e.primitive, e.params) is None or not opened(e))}
@@ -360,7 +365,7 @@ class _Rerun(Judge):
         given, ours = [[envs[0][v] for v in vs] for vs in (alone.jaxpr.invars, alone.jaxpr.outvars)]
         rows = rows_of(alone, given, ours, self.second.run("", alone, given))
         if not all([row.ok for row in rows]):
-            given = list(map(_flushed, given))
+            given = list(map(_flushed, typed(alone, given, np.asarray)))
             ours = ours if self.first.file else self.first.run("", alone, given)
             rows = rows_of(alone, given, ours, self.second.run("", alone, given))
         if _agree(rows):
@@ -405,7 +410,7 @@ class _Drawn(Side):
     """By NumPy, with errors of rounding that are drawn, or none."""
 
     def __init__(self, seed: int | None) -> None:
-        self.account = Account(None if seed is None else np.random.default_rng(seed))
+        self.account = Account() if seed is None else Rounded(np.random.default_rng(seed))
 
     def run(self, key: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
         return evaluate(closed.jaxpr, closed.consts, args, self.account)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -14,7 +14,7 @@ from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
 from pyjx.core.bounded import kept
 from pyjx.core.evaluation import literal_value, program_of
-from pyjx.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.primitive import Primitive
 from pyjx.engine.functions import with_at
 from pyjx.engine.primitives import name_p
@@ -26,19 +26,102 @@ Rule = Callable[..., Any]  # operands, parameters by name -> the result, or a li
 
 
 class Account:
-    """How a program runs, and what came of it.
+    """How a program runs, here in double precision, and what came of it.
 
     Attributes:
       others: the operations that NumPy has no function for, which ran as they are.
-      errors: draws whether a number is rounded up or down to the type that it has in the program;
-        None for double precision.
+      steps: the iterations and branches that run now, outermost first, each with what holds it.
     """
 
-    __slots__ = ("errors", "others")
-
-    def __init__(self, errors: np.random.Generator | None = None) -> None:
+    def __init__(self) -> None:
         self.others: set[str] = set()
+        self.steps: tuple[tuple[str, JaxprEqn], ...] = ()
+
+    def taken(self, eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
+        """The operands that an operation has."""
+        return operands
+
+    def made(self, eqn: JaxprEqn, outs: list[Any]) -> list[Any]:
+        """What becomes of its results."""
+        return outs
+
+
+class Rounded(Account):
+    """It is drawn whether a number is rounded up or down to the type that it has in the program."""
+
+    def __init__(self, errors: np.random.Generator) -> None:
+        super().__init__()
         self.errors = errors
+
+    def taken(self, eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
+        if not _adds_up(eqn):
+            return operands
+        return [_to_one_side(x, v.aval, self.errors)
+                for x, v in zip(operands, eqn.invars, strict=True)]
+
+    def made(self, eqn: JaxprEqn, outs: list[Any]) -> list[Any]:
+        return [_rounded_anyhow(x, v.aval, self.errors)
+                for x, v in zip(outs, eqn.outvars, strict=True)]
+
+
+class Exit(NamedTuple):
+    """A number that leaves the range of its type: where it does, and that type."""
+
+    eqn: JaxprEqn
+    steps: tuple[tuple[str, JaxprEqn], ...]
+    number: float
+    dtype: np.dtype[Any]
+
+
+class Ranged(Account):
+    """Numbers that leave the range of their types become 0 or infinite, the first few times.
+
+    Attributes:
+      most: how many times.
+      exits: the first number of each time.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+        self.exits: list[Exit] = []
+
+    def taken(self, eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
+        return self._kept(eqn, eqn.invars, operands)
+
+    def made(self, eqn: JaxprEqn, outs: list[Any]) -> list[Any]:
+        return self._kept(eqn, eqn.outvars, outs)
+
+    def _kept(self, eqn: JaxprEqn, variables: Sequence[Any], xs: list[Any]) -> list[Any]:
+        if len(self.exits) == self.most:
+            return xs
+        kept = [x if _is_odd(v.aval) or not _is_inexact(v.aval) else _in_range(x, v.aval.dtype)
+                for x, v in zip(xs, variables, strict=True)]
+        for x, y, v in zip(xs, kept, variables, strict=True):
+            if x is not y and (left := (x != y) & ~np.isnan(x)).any():
+                self.exits.append(Exit(eqn, self.steps, np.abs(x[left][0]), v.aval.dtype))
+                return kept
+        return xs
+
+
+def limits_of(dtype: Any) -> tuple[float, float]:
+    """The least and the largest number of a type. Devices take those that have lost digits for 0;
+    where there are few, as in float16, not these."""
+    info = dtypes.finfo(dtype)
+    few = float(info.tiny) > float(dtypes.finfo(np.float32).tiny)
+    return float(info.smallest_subnormal if few else info.tiny), float(info.max)
+
+
+def _in_range(x: Any, dtype: Any) -> Any:
+    """Numbers as a type has them, in double precision: too small ones 0, too large ones infinite.
+    """
+    if np.iscomplexobj(x):
+        kept = np.array(x)
+        kept.real, kept.imag = [_in_range(part, np.zeros((), dtype).real.dtype)
+                                for part in (x.real, x.imag)]
+        return kept
+    near = x.astype(dtype).astype(x.dtype)
+    return np.where(np.abs(x) < limits_of(dtype)[0], 0 * x, np.where(np.isfinite(near), x, near))
 
 
 def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], account: Account
@@ -53,13 +136,8 @@ def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], account: 
     for eqn in jaxpr.eqns:
         operands = [env[v] if isinstance(v, Var) else _wide(literal_value(v)) for v in eqn.invars]
         with np.errstate(all="ignore"):
-            if account.errors is not None and _adds_up(eqn):
-                operands = [_to_one_side(x, v.aval, account.errors)
-                            for x, v in zip(operands, eqn.invars, strict=True)]
-            outs = list(map(_wide, _run(eqn, operands, account)))
-            if account.errors is not None:
-                outs = [_rounded_anyhow(x, v.aval, account.errors)
-                        for v, x in zip(eqn.outvars, outs, strict=True)]
+            operands = account.taken(eqn, operands)
+            outs = account.made(eqn, list(map(_wide, _run(eqn, operands, account))))
         env.update(zip(eqn.outvars, outs, strict=True))
     return [env[v] if isinstance(v, Var) else _wide(literal_value(v)) for v in jaxpr.outvars]
 
@@ -146,8 +224,15 @@ def _as_it_is(eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
 
 def _controlled(eqn: JaxprEqn, operands: list[Any], account: Account) -> list[Any]:
     """The results of a loop or a branch."""
-    runs = programs_within(eqn, operands, lambda _, closed, xs: evaluate(
-        closed.jaxpr, closed.consts, xs, account))
+    around = account.steps
+
+    def run(text: str, closed: ClosedJaxpr, xs: Sequence[Any]) -> list[Any]:
+        account.steps = (*around, (text, eqn))
+        outs = evaluate(closed.jaxpr, closed.consts, xs, account)
+        account.steps = around
+        return outs
+
+    runs = programs_within(eqn, operands, run)
     if eqn.primitive.name == "cond":
         return next(runs)[-1]
     loop, rows = Loop.of(eqn), []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -14,13 +16,16 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.evaluation import eval_jaxpr
 from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.value_texts import counted
 from pyjx.engine.physical import physicalize
+from pyjx.inspect.bad_values import Deviation, Step
 from pyjx.inspect.figures import recorded
 from pyjx.inspect.interpreter import RefusedError, interpret
-from pyjx.inspect.numpy_interpreter import Account, evaluate
+from pyjx.inspect.numpy_interpreter import Account, Ranged, Rounded, evaluate, limits_of
 from pyjx.inspect.program import TracedProgram, UnsupportedError
+from pyjx.inspect.straight import line_of, straight
 from pyjx.viewer.hlo import hlo_listing, instruction_names
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.links import count_kernels, name_products
@@ -192,7 +197,7 @@ def check(program: TracedProgram, how: str, args: Sequence[Any] | None = None) -
     ours = [x for _, x in run(program, given).results]
     account = Account()
     theirs = _WAYS[how](program, given, account)
-    rows = rows_of(closed, given, ours, theirs)
+    rows, _ = ranged(closed, given, ours, theirs, rows_of(closed, given, ours, theirs))
     named = [(name, *row[:3]) for name, row in zip(_names(closed), rows, strict=True)]
     return Agreement(how, named, tuple(sorted(account.others)), any([row.blind for row in rows]),
                      tuple([row.nans for row in rows]))
@@ -265,11 +270,55 @@ def spread_of(closed: ClosedJaxpr, given: Sequence[Any], times: int) -> list[flo
     spread = [0.0] * len(exact)
     for i in range(times):
         drawn = [x.astype(a.dtype) if _is_inexact(x) else x for x, a in zip(
-            double(closed, given, Account(np.random.default_rng(i))), closed.out_avals,
+            double(closed, given, Rounded(np.random.default_rng(i))), closed.out_avals,
             strict=True)]
         spread = [max(s, compared(x, _settled(x, y))[1])
                   for s, x, y in zip(spread, drawn, exact, strict=True)]
     return spread
+
+
+def ranged(closed: ClosedJaxpr, args: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any],
+           rows: Sequence[Row]) -> tuple[list[Row], Deviation | None]:
+    """The rows of a program, where it is a number that leaves the range of its type that makes
+    the difference without what rounding would explain; and the operation of the first such one."""
+    rows, first = list(rows), None
+    for k, (row, *xs) in enumerate(zip(rows, ours, theirs, strict=True)):
+        if row.ok and not row.blind:
+            continue
+        found = _left_range(closed, args, k, xs)
+        if found is not None:
+            rows[k] = Row(*compared(xs[0], _settled(*xs)), False, row.nans)
+            first = first or found
+    return rows, first
+
+
+def _left_range(closed: ClosedJaxpr, args: Sequence[Any], k: int, seen: Sequence[Any]
+                ) -> Deviation | None:
+    """The operation whose numbers leave the range of their type, where that makes a result what
+    it was `seen` to be in one of two ways; None where it does not."""
+    closed = dce(straight(closed.replace(outvars=[closed.jaxpr.outvars[k]])))
+
+    def run(most: int) -> tuple[Any, Ranged]:
+        account = Ranged(most)
+        (out,) = double(closed, args, account)
+        return out.astype(closed.out_avals[0].dtype), account
+
+    def differs(most: int) -> bool:
+        out, _ = run(most)
+        return not compared(out, _settled(out, exact))[0]
+
+    (exact, _), (out, all_of_it) = run(0), run(sys.maxsize)
+    if not differs(sys.maxsize) or not any([
+            compared(x, out)[1] < 0.1 * compared(x, exact)[1] for x in seen]):
+        return None
+    exits = all_of_it.exits
+    eqn, steps, number, dtype = exits[bisect_left(
+        range(1, len(exits)), True, key=differs)]
+    least, most = limits_of(dtype)
+    small = number < most
+    return Deviation(
+        eqn.primitive.name, line_of(eqn), tuple([Step.of(*step) for step in steps]), float(number),
+        least if small else most, f"{'underflows to 0' if small else 'overflows'} in {dtype}")
 
 
 def _is_inexact(x: Any) -> bool:

@@ -160,3 +160,12 @@ def test_differences_are_printed_and_texts_alone_compared() -> None:
     program: Any = first
     with pytest.raises(TypeError, match=r"such as str\(program.jaxpr\).*, got TracedProgram"):
         inspect.diff(program, second.stablehlo())
+
+
+def test_a_check_of_numbers_that_leave_their_range_names_the_operation(run, tmp_path):
+    model = tmp_path / "model.py"
+    model.write_text("import pyjx.numpy as jnp\n\n\n"
+                     "def f(x):\n    return jnp.log(jnp.exp(90 + x).sum())\n")
+    status, _, err = run(f"{model}:f", "f32[2]", "--check", "numpy-float64")
+    assert status == 1 and "nothing can be told" not in err, err
+    assert "exp at" in err and "e+39 overflows in float32" in err and "model.py:5 (f)" in err, err

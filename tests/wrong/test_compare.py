@@ -215,6 +215,53 @@ def test_what_leaves_the_range_of_numbers():
     assert "HERE" in linecache.getline(__file__, found.lost.line.start_line)
 
 
+def left(x):
+    return lax.fori_loop(0, 12, lambda i, c: c * 1e-5, x) * 1e30 * 1e27  # HERE
+
+
+@pytest.mark.parametrize(("fun", "x", "operation", "leaves"), [
+    (lambda v: jnp.exp(-v) * jnp.exp(v - 10), 90, "exp", "underflows to 0 in float32"),  # HERE
+    (lambda v: jnp.exp(-v) * jnp.exp(v - 10), 110, "exp", "underflows to 0 in float32"),  # HERE
+    (lambda v: jnp.exp(-v) * jnp.exp(v), [1, 90, 3], "exp", "underflows to 0 in float32"),  # HERE
+    (lambda v: v * 1e-30 * 1e-10 * 1e30, 1, "mul", "underflows to 0 in float32"),  # HERE
+    (lambda d: jnp.prod(jnp.exp(-d**2 / 2)) * 1e30, [3.02] * 20, "reduce_prod",  # HERE
+     "underflows to 0 in float32"),
+    (lambda x: jnp.log(jnp.exp(x).sum()), [80, 90], "exp", "overflows in float32"),  # HERE
+    (lambda x: jnp.exp(x) / jnp.exp(x).sum(), [1, 100], "exp", "overflows in float32"),  # HERE
+    (jax.grad(lambda x: jnp.log(jnp.exp(x).sum())), [80, 90], "exp",  # HERE
+     "overflows in float32"),
+    (lambda x: jnp.log(abs(jnp.exp(x + 1j))), 100, "exp", "overflows in complex64"),  # HERE
+    (lambda x: (x.astype("f2") * 1e-4) * 1e4, 1e-5, "mul", "underflows to 0 in float16"),  # HERE
+    (left, 1, "mul", "underflows to 0 in float32")])
+def test_numbers_that_leave_their_range_are_the_cause(fun, x, operation, leaves):
+    x = jnp.array(x, "f4")
+    found = inspect.compare(fun, x, a="eager")
+    assert not found and found.first is None, found
+    assert (found.lost.operation, found.lost.leaves) == (operation, leaves), found
+    assert "HERE" in linecache.getline(__file__, found.lost.line.start_line)
+    assert "deviates" not in str(found) and "rounding" not in str(found)
+    assert [step.text for step in found.lost.steps] == ["iteration 7 of scan"] * (fun is left)
+
+
+def test_checks_of_numbers_that_leave_their_range_differ():
+    x = jnp.array([80, 90], "f4")
+    checked = inspect.check(
+        inspect.trace(lambda x: jnp.log(jnp.exp(x).sum()), x), "numpy-float64", [x])
+    assert not checked and not checked.blind and "DIFFERS" in str(checked)
+
+
+def test_numbers_that_leave_their_range_without_harm_are_no_cause(wrong_rule):
+    found = inspect.compare(lambda x: jnp.sinh(x) + jnp.exp(-100 + x), X)
+    assert found.first.operation == "sinh" and found.lost is None, found
+    found = inspect.compare(lambda x: cancels(abs(x) + jnp.exp(x - 100)), X)
+    assert found.lost is None or not found.lost.leaves, found
+
+
+def test_arguments_that_have_lost_digits_are_0():
+    found = inspect.compare(lambda x: x * 1e30, 1e-39)
+    assert found.lost.leaves == "underflows to 0 in float32", found
+
+
 def test_numbers_that_become_complex_are_rounded_as_such():
     found = inspect.compare(lambda x: jnp.sin(abs((x + 1j) * 1e9)), 0.3)
     assert found.lost.operation == "sin", found

@@ -158,7 +158,8 @@ def _run(options: Options, program: Program) -> int:
             if not agreement and options.check != "interpreter":
                 found = deviations.compare_program(program.jaxpr, values, "compiled", options.check)
                 _tell(str(found))
-                agreement = agreement._replace(blind=found.lost is not None)
+                agreement = agreement._replace(
+                    blind=found.lost is not None and not found.lost.leaves)
             if agreement.blind and status:
                 status = _UNTOLD
         if options.find:
