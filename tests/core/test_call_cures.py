@@ -263,7 +263,7 @@ def test_no_cure_is_that_of_another_value():
     (lambda: lax.dynamic_slice_update, "Did you mean 'dynamic_update_slice'?"),
     (lambda: jax.gradient, ". Use jax.grad; of differences between elements jax.numpy.gradient."),
     (lambda: jax.scipy.stats.norm.rvs, "no attribute 'rvs'. Use jax.random.normal(key, shape)."),
-    (lambda: lax.dynamic_update_slice(V, V.astype(int), (0,)), "as in jnp.asarray(update, 'float32')."),
+    (lambda: lax.dynamic_update_slice(V, V.astype(int), (0,)), "jnp.asarray(update, 'float32')."),
     (lambda: lax.pad(V, 0, [(1, 1, 0)]), "that of operand, as in jnp.asarray(y, x.dtype)."),
     (lambda: jax.jit(lambda x: not x)(True), "use ~x of Booleans, or jnp.logical_not(x)."),
     *[(functools.partial(jax.jit(f), V), f"The size argument of jnp.{f.__name__} must")
