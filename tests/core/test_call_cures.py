@@ -246,7 +246,7 @@ def test_no_cure_is_that_of_another_value():
     (lambda: jnp.ravel(V, order=None), "The orders are 'C' and 'F'."),
     (lambda: jnp.sqrt(MappingProxyType({"a": V})), "dict(x) is a tree: jax.tree.map(f, dict(x)) c"),
     (lambda: jnp.sqrt({"a": V}), "argument x. It is a tree: jax.tree.map(f, x) computes f of each"),
-    (lambda: jax.tree.map(jnp.add, {"w": V}, [V]), "\nIf its leaves come in this order, "),
+    (lambda: jax.tree.map(jnp.add, (V,), [V]), "\nIf its leaves come in this order, "),
     (lambda: jax.tree.map(jnp.add, {"w": V}, Equal(1)), "Equal'>.\nThe full tree is rest[0]."),
     (lambda: jax.scipy.stats.normal, "has no attribute 'normal'. Use jax.scipy.stats.norm."),
     (lambda: jnp.linalg.inv(jax.scipy.linalg.cho_factor(jnp.eye(3))), "One of them is x[0]; "),
