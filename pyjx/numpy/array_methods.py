@@ -364,7 +364,7 @@ def _transpose(self: Any, *args: Any) -> Any:
 def _flatten(self: Array, order: str = "C", *, out_sharding: ShardingLike = None) -> Any:
     """The elements as an array of rank 1."""
     if order == "C" and out_sharding is None:
-        return ops.reshape(self, (self.aval.size,))
+        return _positive(self) if self.aval.ndim == 1 else ops.reshape(self, (self.aval.size,))
     return jnp.ravel(self, order, out_sharding=out_sharding)
 
 
@@ -518,7 +518,8 @@ def _oct(self: Array) -> str:
 
 
 def _positive(self: Array) -> Any:
-    return self
+    """The array, in new buffers outside of programs, which may be donated without it."""
+    return _copy(self) if state.dynamic is eager_trace and type(self) is ArrayImpl else self
 
 
 class _Forwarded:

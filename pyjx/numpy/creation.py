@@ -370,7 +370,9 @@ def _of_object(x: Any, dtype: Any, copy: bool) -> Any:
     if hasattr(x, "__jax_array__"):
         return _array(x.__jax_array__(), dtype, copy)
     if isinstance(getattr(x, "aval", None), ShapedArray):  # an array of an extended dtype
-        return x if dtype is None else ops.convert_element_type(x, dtype)
+        if dtype is not None:
+            return ops.convert_element_type(x, dtype)
+        return x.copy() if copy and state.dynamic is eager_trace else x
     if isinstance(x, (bool, int, float, complex)):
         base: Any = next(kind for kind in (bool, int, float, complex) if isinstance(x, kind))
         return _of_python(base(x), dtype)

@@ -462,7 +462,7 @@ def _clone_shape(keys: ShapedArray) -> ShapedArray:
 
 
 random_clone_p = _primitive("random_clone", _clone_shape, lambda avals, data: data,
-                            impl=lambda keys: PRNGKeyArray(keys._impl, keys._base_array))
+                            impl=lambda keys: PRNGKeyArray(keys._impl, keys._base_array.copy()))
 
 
 def is_eager(*values: Any) -> bool:

@@ -134,7 +134,7 @@ def _put_leaf(x: Any, device: Any, donate: bool, may_alias: bool | None) -> Any:
         return out
     handler = put_handlers.get(type(x))
     if handler is not None:
-        return handler(x, device, donate)
+        return handler(x.copy() if may_alias is False else x, device, donate)
     if hasattr(x, "__jax_array__"):
         return _put_leaf(x.__jax_array__(), device, donate, may_alias)
     if type(x) is np.ndarray and x.dtype.kind == "T":

@@ -1,5 +1,6 @@
 """Arguments that a compiled function may overwrite."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from tests.mistakes import mistake
 from tests.runtime.jitted import equal
 
 pytestmark = [pytest.mark.gpu, pytest.mark.smoke]
@@ -103,3 +105,36 @@ def test_small_arrays_give_their_memory_to_results(made):
     out = jax.jit(lambda x: x + 1, donate_argnums=0)(x)
     assert out.unsafe_buffer_pointer() == address
     assert x.is_deleted()
+
+
+@pytest.mark.parametrize("copied", [
+    jnp.copy, jnp.array, lambda x: jnp.asarray(x, copy=True), jax.random.clone,
+    lambda x: jax.device_put(x, may_alias=False), lambda x: x.copy(), copy.deepcopy,
+    lambda x: jax.device_put(x, jax.devices()[0], may_alias=False)])
+@pytest.mark.parametrize("make", [
+    lambda: jax.random.key(0), lambda: jax.random.split(jax.random.key(0), 3),
+    lambda: jax.random.PRNGKey(0)], ids=["key", "keys", "raw"])
+def test_copies_of_keys_may_be_donated(copied, make):
+    keys, same = make(), jax.jit(lambda x: x, donate_argnums=0)
+    given = copied(keys)
+    kept = same(given)
+    assert given.is_deleted() and not keys.is_deleted()
+    assert (jax.random.key_data(kept) == jax.random.key_data(keys)).all()
+
+
+@pytest.mark.parametrize("copied", [lambda x: +x, lambda x: x.flatten()])
+@pytest.mark.parametrize("x", [jnp.arange(3.0), jnp.ones((2, 2)), jnp.float32(1)])
+def test_what_numpy_copies_may_be_donated(copied, x):
+    given = copied(x)
+    jax.jit(lambda x: x + 1, donate_argnums=0)(given)
+    assert given.is_deleted() and not x.is_deleted()
+    assert not jax.make_jaxpr(lambda x: +x.ravel())(jnp.ones(3)).eqns
+
+
+def test_a_captured_array_that_is_gone():
+    mean = jnp.ones(3)
+    fun = jax.jit(lambda x: (x - mean).sum())
+    fun(jnp.zeros(3))
+    mean.delete()
+    text = mistake(lambda: fun(jnp.zeros(3)))
+    assert "It was captured by the function" in text and "let it capture jnp.copy" in text
