@@ -103,8 +103,9 @@ class Tries:
 
     def __exit__(self, *exc: object) -> None:
         self._server.terminate()  # which ends what is being tried, too
+        with contextlib.suppress(BrokenPipeError):
+            self._server.stdin.close()  # a signal just before it reads does not wake it from that
         self._server.wait()
-        self._server.stdin.close()
         self._server.stdout.close()
 
     def run(self, source: str, args: Sequence[Any], seconds: float, running: float,
