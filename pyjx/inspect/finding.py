@@ -664,8 +664,8 @@ class _Finder:
         """Since which iteration of a loop result `k` has been bad there, before iteration `stop`:
         as `Loop.watched` says it."""
         loop, run = self.watching(eqn, scope)
-        any_is_that = eqn.outvars[k].aval.size == 1
-        there = None if spot.element is None or any_is_that else (k, spot.element)
+        is_alone = eqn.outvars[k].aval.size == 1  # what is known of all elements is known of it
+        there = None if spot.element is None or is_alone else (k, spot.element)
         since = self.since.get(id(eqn)) if there is None and stop == loop.length else None
         if since is None:
             since = run(stop, operands, there)[len(eqn.outvars)]
