@@ -66,9 +66,6 @@ def as_deleted(exc: Exception, found: re.Match[str], last: TracebackType) -> Non
     passed, _ = _passed(exc, lambda x: type(x) is ArrayImpl and x.is_deleted())
     if not passed and opname[last.tb_frame.f_code.co_code[last.tb_lasti]] == "RAISE_VARARGS":
         return  # an error of the user's
-    if not passed and "Invalid buffer passed" in str(exc):  # which counts these, too
-        passed = ("captured by the function, whose first arguments are such: pass the array, or "
-                  "let it capture jnp.copy(x).")
     for said in (DELETED, f"It was {passed}"):
         if said not in ("It was ", *getattr(exc, "__notes__", ())):
             exc.add_note(said)

@@ -6,7 +6,9 @@ all the way (`property(attrgetter(...))`), and conversions of scalars read the b
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from enum import IntEnum
 from operator import attrgetter
 from typing import Any, NoReturn, Self
@@ -431,6 +433,21 @@ def _copied(self: Any, memo: Any = None) -> Any:
     return jaxlib_api.copy_on_device(self)
 
 
+def for_programs(x: Any) -> Any:
+    """What programs have in the place of a value that they captured: a copy of an array, the same
+    for all of them, or of a host array that may change; other values as they are."""
+    if type(x) is not ArrayImpl:
+        is_fixed = not x.flags.writeable if isinstance(x, np.ndarray) else not isinstance(
+            x, DataArray)
+        return x if is_fixed else copy(x)
+    known = getattr(x, "_for_programs", None)  # the copy, too, knows itself
+    copied = None if known is None else known()
+    if copied is None or x.is_deleted():
+        copied = _copied(x)
+        x._for_programs = copied._for_programs = weakref.ref(copied)
+    return copied
+
+
 def _setitem(self: Any, i: Any, x: Any) -> None:
     raise TypeError("JAX arrays are immutable and do not support in-place item assignment. Instead "
                     "of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
@@ -638,6 +655,9 @@ class ExtendedArray(DataArray):
                              f"shape {data.shape} and dtype {data.dtype}")
         self.aval = aval
         self._base_array = data
+
+    def __copy__(self) -> ExtendedArray:
+        return ExtendedArray(self.aval, copy(self._base_array))
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(f"an array of dtype {self.dtype} cannot be converted to a NumPy array; "

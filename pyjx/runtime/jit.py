@@ -48,6 +48,7 @@ from pyjx.interning import missing
 from pyjx.lazy import deferred
 from pyjx.monitoring import record_event, timed
 from pyjx.runtime import dispatch, ledger, programs, requests, signature
+from pyjx.runtime.array import for_programs
 from pyjx.runtime.placement import NO_REQUEST, Request
 from pyjx.runtime.sharding import single_device_sharding
 
@@ -129,8 +130,8 @@ _numbering = threading.RLock()  # while a function gets its number; a finalizer 
 class TracedCall:
     """A function traced for one signature."""
 
-    __slots__ = ("_surroundings", "_tracers", "asks_shardings", "closed", "donated", "in_tree",
-                 "name", "out_tree", "request", "static", "takes_refs")
+    __slots__ = ("_owns", "_surroundings", "_tracers", "asks_shardings", "closed", "donated",
+                 "in_tree", "name", "out_tree", "request", "static", "takes_refs")
 
     def __init__(self, closed: ClosedJaxpr, in_tree: TreeDef, out_tree: TreeDef, name: str,
                  donated: tuple[bool, ...], static: Any, request: Request) -> None:
@@ -146,6 +147,13 @@ class TracedCall:
         # The tracers it closes over, and where it was traced: elsewhere these may be others.
         self._tracers = [c for c in closed.consts if isinstance(c, Tracer) and type(c) is not Ref]
         self._surroundings = (state.dynamic, state.level) if self._tracers else None
+        self._owns = not closed.consts
+
+    def own_constants(self) -> None:
+        """Copy the arrays that it captured, as it is to run when these are donated or deleted."""
+        if not self._owns:
+            self.closed.consts[:] = map(for_programs, self.closed.consts)
+            self._owns = True
 
     def but(self, request: Request | None = None, in_tree: TreeDef | None = None) -> TracedCall:
         """The same, of which something else is asked, or whose leaves come in other arguments."""
@@ -298,7 +306,7 @@ class JitSpec:
         out_tree = flat.out_tree
         if any([type(a) is AbstractRef for a in closed.out_avals]):
             check_not_returned(closed, options.traced_for, lambda i: path_in(out_tree, i))
-        debug.result_paths = partial(_result_paths, out_tree)
+        debug.result_paths = lambda: tuple([f"result{path}" for path in leaf_paths(out_tree)])
         donated = self.donated_leaves(in_tree, static)
         request = NO_REQUEST if options.device is mesh is None else Request(
             options.device, mesh=mesh)
@@ -362,12 +370,14 @@ class JitSpec:
             if found is not None:
                 return found  # type: ignore[no-any-return]
         traced, leaves = self.trace(args, kwargs)
+        if is_eager := state.dynamic is eager_trace:
+            traced.own_constants()
         closed = traced.closed
         if closed.effects and is_replaced(closed.effects) and not (
                 dispatch.is_called_otherwise(closed)):
             closed = dispatch.pure(closed).jaxpr
-        if (state.dynamic is not eager_trace or closed.effects
-                or _any_tracer(leaves, closed.consts)):
+        if not is_eager or closed.effects or any(
+                [isinstance(x, Tracer) for x in (*leaves, *closed.consts)]):
             return self.bind(traced, leaves), None, False
         return self._compile_and_run(traced, closed, leaves)
 
@@ -431,14 +441,6 @@ class _JittedFun(FlatFun):
                              f"{self._spec.options.traced_for}", self.out_tree, outs)
 
 
-def _any_tracer(*groups: Iterable[Any]) -> bool:
-    for group in groups:
-        for x in group:
-            if isinstance(x, Tracer):
-                return True
-    return False
-
-
 def _traces_of(fun: Callable[..., Any], key: Any) -> ledger.Traces:
     own = None if type(fun) is FunctionType else getattr(fun, "jit_traces", None)
     if type(own) is dict:  # its traces hold it, so it must be what holds them
@@ -463,10 +465,6 @@ def _debug_info(traced_for: str, fun: Callable[..., Any], in_tree: TreeDef, stat
     info = ledger.TracedInfo(traced_for, source_of(fun), names)
     info.entry = info.history = None
     return info
-
-
-def _result_paths(tree: TreeDef) -> tuple[str, ...]:
-    return tuple([f"result{path}" for path in leaf_paths(tree)])
 
 
 def path_in(tree: TreeDef, i: int) -> str:

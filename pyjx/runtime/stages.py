@@ -230,6 +230,7 @@ class Lowered(_Stage):
                  ) -> None:
         super().__init__(spec, traced, given)
         traced.check_is_whole("lower")
+        traced.own_constants()
         if platform is None:
             _check_has_devices(given, traced)
         self._placement, _ = placement_of(traced.closed, given, traced.request, platform,
