@@ -115,11 +115,13 @@ class Trace(Record):
     """One trace of a function.
 
     Attributes:
-      number: among the traces of the function, from 1.
+      number: among the traces of the function, from 1; 0 if it was only looked at, by a tool such
+        as `inspect.find`.
       arguments: what it was traced for, such as `('x: f32[3]', 'n = 2')`.
       changes: what differs from the nearest earlier trace; none for the first.
       caller: `file.py:12`, the user's line that asked for it.
-      within: the name of the function that was being traced around it; empty if none.
+      within: the name of the tool, or of the function that was being traced around it; empty if
+        none.
       trace_seconds, lower_seconds, compile_seconds: what it cost, its derivatives' programs
         included; the time of a trace includes the functions traced within.
       programs: what was compiled for it.
@@ -139,7 +141,8 @@ class Trace(Record):
     def cause(self) -> str:
         """Why it was traced."""
         if not self.changes:
-            return "first trace" if self.number == 1 else "the traces before are not known any more"
+            return {0: "looked at", 1: "first trace"}.get(
+                self.number, "the traces before are not known any more")
         return "; ".join(map(str, self.changes))
 
     @property
@@ -195,7 +198,7 @@ class Explanation:
 
     def __str__(self) -> str:
         where = f", defined at {self.place}" if self.place else ""
-        if not self.n_traces:
+        if not self.traces:
             return f"{self.function}{where}: not traced yet"
         lines = [f"{self.function}{where}: {counted(self.n_traces, 'trace')}, "
                  f"{counted(self.n_programs, 'program')} ({self.n_from_disk} from disk)"
@@ -203,13 +206,12 @@ class Explanation:
                  f"traced {time_text(self.trace_seconds)}, lowered "
                  f"{time_text(self.lower_seconds)}, compiled {time_text(self.compile_seconds)}"
                  + (f", first runs {time_text(self.run_seconds)}" if self.run_seconds else "")]
-        if len(self.traces) < self.n_traces:
-            lines.append(f"the latest {len(self.traces)} traces:")
+        if (latest := len([t for t in self.traces if t.number])) < self.n_traces:
+            lines.append(f"the latest {latest} traces:")
         for t in self.traces:
-            first = t.number == 1 or not t.changes
-            cause = f"{t.cause} ({', '.join(t.arguments)})" if first else t.cause
+            cause = t.cause if t.changes else f"{t.cause} ({', '.join(t.arguments)})"
             within = f", within {t.within}" if t.within else ""
-            lines.append(f"{t.number:3} {t.caller}{within}: {cause}")
+            lines.append(f"{t.number or '-':>3} {t.caller}{within}: {cause}")
             lines += [f"    {line}" for line in _program_lines(t)]
         return "\n".join([*lines, *map(str, self.buckets)])
 
@@ -450,8 +452,10 @@ def arguments(entry: Entry) -> list[str]:
 
 
 def changes_of(entry: Entry, earlier: Sequence[Entry]) -> tuple[Change, ...]:
-    """What differs from the nearest of the earlier entries; empty for the first one."""
-    if not earlier:
+    """What differs from the nearest of the earlier entries; empty for the first one, and for what
+    was only looked at."""
+    earlier = [e for e in earlier if e.number]
+    if not entry.number or not earlier:
         return ()
     own = [e for e in earlier if e.function == entry.function]
     if not own:
@@ -462,11 +466,15 @@ def changes_of(entry: Entry, earlier: Sequence[Entry]) -> tuple[Change, ...]:
     return nearest_changes or (_dropped(own, entry),)
 
 
-_DISTANCES = {"structure": 4, "rank and dtype": 3, "rank": 2, "shape and dtype": 2}
+_DISTANCES = {"structure": 8, "rank and dtype": 6, "rank": 4, "shape and dtype": 4,
+              "weak type": 1, "keyword": 1}
 
 
-def _distance(changes: Sequence[Change]) -> int:
-    return sum([_DISTANCES.get(c.kind, 1) for c in changes])
+def _distance(changes: Sequence[Change]) -> tuple[int, int]:
+    """How far a trace is from another, by what differs, and of shapes by how many dimensions do."""
+    sizes = [[c.before.split(","), c.after.split(",")] for c in changes if "shape" in c.kind]
+    return (sum([_DISTANCES.get(c.kind, 2) for c in changes]),
+            sum([a != b for then, now in sizes for a, b in zip(then, now, strict=False)]))
 
 
 def _new_function(before: Entry, after: Entry) -> Change:

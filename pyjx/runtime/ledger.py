@@ -8,6 +8,7 @@ large. Entries are compared when somebody asks (`pyjx.runtime.explain`), or when
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 import time
 import weakref
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 ENTRIES = 64  # of a function, the latest
 FUNCTIONS = 1024  # those traced last
 OPERATIONS = 1024  # of the library
+# Rooms whose functions trace what they are to look at: that is no call of the program's.
+_TOOLS = tuple([os.path.join(os.path.dirname(os.path.dirname(__file__)), room) + os.sep
+                for room in ("inspect", "viewer")])
 # An operation outside of jit: its name, and the function of the library's that the user has called
 # for it, unless that is C++.
 Operation = tuple[str, CodeType | None]
@@ -166,7 +170,7 @@ class Entry:
     flags: tuple[tuple[str, str], ...]  # those that differ from their default
     function: int
     layout: Layout | None
-    number: int  # among those of the function, from 1
+    number: int  # among those of the function, from 1; 0 if a tool looked at it
     options: Any
     program: WeakProgram
     replacements: tuple[WeakProgram, ...]  # what is compiled in the place of `program`
@@ -175,7 +179,7 @@ class Entry:
     traceback: Traceback | None  # of the call
     tree: Any  # a structure, or None where the layout is known
     tree_hash: int
-    within: str  # the function that was being traced
+    within: str  # the tool that looked at it, or the function that was being traced
 
 
 class History:
@@ -249,8 +253,9 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
     entry.options = traces.options
     dynamic = state.dynamic
     info_around = None if dynamic is eager_trace else getattr(dynamic, "debug_info", None)
-    entry.within = "" if info_around is None else info_around.func_name
-    entry.traceback = Traceback.get_traceback()
+    entry.traceback = traceback = Traceback.get_traceback()
+    tool = _tool_around(traceback)
+    entry.within = tool or ("" if info_around is None else info_around.func_name)
     entry.captures_tracers = any([isinstance(c, Tracer) for c in closed.consts])
     entry.clears = traces.clears
     entry.costs = costs = Costs()
@@ -261,9 +266,9 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
     info.entry = entry
     with _lock:
         info.history = history = _noted_history(spec, source)
-        history.costs.traces += 1
+        history.costs.traces += not tool
         history.costs.trace += seconds
-        entry.number = history.costs.traces
+        entry.number = 0 if tool else history.costs.traces
         latest = history.entries[-1] if history.entries else None
         history.entries.append(entry)
         # Functions made by one code with other values are meant to be others.
@@ -276,8 +281,15 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
         history.warned |= warns
     if _logs():
         _log(f"Finished tracing {name} for {info.traced_for} in {seconds:.9f} sec")
-    wanted = warns or configuration.explain_cache_misses.value
+    wanted = warns or configuration.explain_cache_misses.value and not tool
     return (history, entry, warns) if wanted else None
+
+
+def _tool_around(traceback: Traceback) -> str:
+    """`inspect.find`, the tool within which a function is traced; empty if the program calls it."""
+    codes = [c for c in traceback.raw_frames()[0] if c.co_filename.startswith(_TOOLS)]
+    return f"{os.path.basename(os.path.dirname(codes[-1].co_filename))}.{codes[-1].co_name}" \
+        if codes else ""
 
 
 def _kept(closed: ClosedJaxpr) -> ClosedJaxpr:

@@ -263,3 +263,40 @@ def test_a_default_that_is_given_is_another_trace() -> None:
         f(1.0), f(1.0, n=1), f(1.0, 1)
     assert [t.cause for t in f.explain().traces[1:]] == [
         "n: 1 by default -> 1", "n: by keyword -> by position"]
+
+
+@pytest.mark.parametrize("tool", [jax.inspect.find, jax.inspect.check_rules, jax.inspect.compare,
+                                  jax.inspect.trace, jax.viewer.show])
+def test_what_tools_look_at_is_no_call(tool: Callable[..., Any]) -> None:
+    inner = jax.jit(jnp.sin)
+    f = jax.jit(lambda x: inner(x).sum())
+    tool(f, jnp.ones(4))
+    f(jnp.ones(3))
+    tool(f, jnp.ones(5))
+    f(jnp.ones((2, 2)))
+    found = f.explain()
+    assert found.n_traces == 2
+    assert [(t.number, t.cause) for t in found.traces] == [
+        (0, "looked at"), (1, "first trace"), (0, "looked at"), (2, "x: f32[3] -> f32[2,2]")]
+    name = f"{tool.__module__.split('.')[1]}.{tool.__name__}"
+    assert [t.within for t in found.traces] == [name, "", name, ""]
+    assert f"within {name}: looked at (x: f" in str(found)
+    assert all("[4]" not in why and "[5]" not in why for why in advice("<lambda>"))
+
+
+@pytest.mark.parametrize(("calls", "cause"), [
+    ([(8, 128), (3, 5), (8, 64)], "x: f32[8,128] -> f32[8,64]"),
+    ([(8, 4, 4), (3, 5, 5), (8, 4, 5)], "x: f32[8,4,4] -> f32[8,4,5]"),
+])
+def test_the_nearest_trace_has_the_most_dimensions_in_common(calls: Any, cause: str) -> None:
+    f = jax.jit(lambda x: x + 1)
+    for shape in calls:
+        f(jnp.ones(shape))
+    assert f.explain().traces[-1].cause == cause
+
+
+def test_a_weak_type_is_nearer_than_another_dtype() -> None:
+    f = jax.jit(lambda x: x + 1)
+    for x in (jnp.float32(1), 1, 1.0):
+        f(x)
+    assert f.explain().traces[-1].cause == "x: f32[] -> weak f32[]"
