@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -172,28 +173,46 @@ _CURES = {
     "sqrt": "Keep its operand from being negative",
     "rsqrt": "Keep its operand positive",
     "div": "Keep its divisor from 0",
-    "mul": "0 times inf is nan: {} finds what made the factor infinite",
+    "mul": f"0 times inf is nan: {_OF_INFS} finds what made the factor infinite",
     "pow": "Keep its base positive",
     "exp": "Its operand is too large: bound it, or keep the logarithm of the result; for what is "
            "divided by its sum, or sums in a logarithm, there are jax.nn.softmax and logsumexp",
-    "reduce_sum": "The sum leaves the range of its type: add up in a wider one, by dtype=",
-    "convert_element_type": "The number is beyond the range of the new type: scale it before",
 }
 _UNDER_GRAD = ("Where a derivative is taken, choose a harmless operand before the operation, as in "
                "f(jnp.where(ok, x, 1.0)): a `where` behind it lets 0 * inf through.")
+_SUM = ("The sum leaves the range of its type: scale its operands before, or add up in a wider "
+        "one, by {}; float64 is there with jax_enable_x64.")
+_PRODUCT = ("The product leaves the range of its type: scale its operands before, or add up their "
+            "logarithms.")
+_BEYOND = {
+    "convert_element_type": "The number is beyond the range of the new type: scale it before.",
+    "integer_pow": "The power leaves the range of its type: scale its base before, and keep it "
+                   "from 0 where the exponent is negative.",
+    **dict.fromkeys(["cumprod", "mul", "reduce_prod", "square"], _PRODUCT),
+    "add": _SUM.format("astype"), "dot_general": _SUM.format("preferred_element_type="),
+    **dict.fromkeys(["cumsum", "reduce_sum"], _SUM.format("dtype=")),
+}
+_OF_MATRICES = {
+    "cholesky": "Its matrix is not positive definite: see that it is symmetric with positive "
+                "eigenvalues, and add a little to its diagonal, as in a + 1e-6 * jnp.eye(n).",
+    **dict.fromkeys(["slogdet", "solve", "triangular_solve"],
+                    "Its matrix is singular: see that no row is a sum of others, and add a little "
+                    "to its diagonal, as in a + 1e-6 * jnp.eye(n); jnp.linalg.lstsq solves such.")
+}
 
 
 def _cure(found: BadValue) -> str:
     """What to do about it; empty where nothing is known."""
+    name = found.operation or ""
     if found.what not in ("nan", "inf"):
         return ""
-    if found.what == "nan" and found.operation != "mul" and any([x.infs for x in found.operands]):
+    if found.what == "nan" and name != "mul" and any([x.infs for x in found.operands]):
         return f"Its operands are infinite: {_OF_INFS} finds what made them so."
-    cure = _CURES.get(found.operation or "", "").format(_OF_INFS)
-    if found.what == "inf" and found.operation == "mul":
-        cure = "The product leaves the range of its type: scale its operands before"
-    derivative = _UNDER_GRAD if "derivative" in found.transformation else ""
-    return " ".join(filter(None, [f"{cure}." if cure else "", derivative if cure else ""]))
+    # No choice of other operands helps these.
+    if other := _OF_MATRICES.get(name) or (_BEYOND.get(name) if found.what == "inf" else None):
+        return other
+    derivative = f" {_UNDER_GRAD}" if "derivative" in found.transformation else ""
+    return f"{_CURES[name]}.{derivative}" if name in _CURES else ""
 
 
 def found_in(what: str, bad: Callable[[Any], Any], eqn: JaxprEqn | None, operands: Sequence[Any],
@@ -232,6 +251,11 @@ def without_program(what: str, error: Exception, note: str) -> BadValue:
     return BadValue(what, operation=str(error), notes=(*getattr(error, "__notes__", ()), note))
 
 
+def exit_text(small: bool, dtype: Any) -> str:
+    """What becomes of a number that leaves the range of its type, one too small or too large."""
+    return f"{'underflows to 0' if small else 'overflows'} in {dtype}"
+
+
 class Deviation(Record):
     """An operation that deviates.
 
@@ -241,8 +265,8 @@ class Deviation(Record):
       found: the largest difference between the two ways on the same operands.
       allowed: what rounding makes of it.
       leaves: where the operation is right, and a number leaves the range of its type, what becomes
-        of it, such as `underflows to 0 in float32`; `found` is then the number, and `allowed` the
-        limit. Empty otherwise.
+        of it, such as `underflows to 0 in float32`; `found` is then the number, or nan where it is
+        one on the way to the result, and `allowed` the limit. Empty otherwise.
     """
 
     operation: str
@@ -260,7 +284,8 @@ class Deviation(Record):
 
     def __str__(self) -> str:
         if self.leaves:
-            return (f"{self.place}: {self.found:.3g} {self.leaves}, where the limit is "
+            number = "a partial result" if math.isnan(self.found) else f"{self.found:.3g}"
+            return (f"{self.place}: {number} {self.leaves}, where the limit is "
                     f"{self.allowed:.3g}")
         return (f"{self.place}: differs by {self.found:.3g} on the same operands, rounding "
                 f"explains {self.allowed:.3g}")

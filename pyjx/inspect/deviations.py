@@ -25,10 +25,10 @@ from pyjx.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Literal
 from pyjx.core.passes.dce import dce
 from pyjx.engine.moves import sharding_constraint_p
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.inspect.bad_values import Comparison, Deviation, Step, place_text
+from pyjx.inspect.bad_values import Comparison, Deviation, Step, exit_text, place_text
 from pyjx.inspect.finding import WHOLE, OnDevices, Whole
 from pyjx.inspect.loops import programs_within
-from pyjx.inspect.numpy_interpreter import Account, Rounded, evaluate
+from pyjx.inspect.numpy_interpreter import Account, Rounded, evaluate, limits_of
 from pyjx.inspect.running import Row, compared, double, ranged, raw, rows_of, scale_of, typed
 from pyjx.inspect.straight import (
     changed,
@@ -135,6 +135,10 @@ Way = str | Mapping[str, Any]
 
 _MOST = 10  # of the worst operations, and of iterations of a loop that are looked into
 _OPENED = ("cond", "scan", "while")
+# What adds up or multiplies many numbers, and so has partial results.
+_OF_MANY = frozenset(["conv_general_dilated", "cumprod", "cumsum", "dot_general",
+                      "linear_recurrence", "reduce", "reduce_prod", "reduce_sum", "reduce_window",
+                      "reduce_window_sum", "scatter-add", "scatter-mul"])
 
 
 def compare(fun: Callable[..., Any], *args: Any, a: Way = "compiled", b: Way = "numpy-float64",
@@ -223,12 +227,14 @@ def compare_program(closed: ClosedJaxpr, leaves: Sequence[Any], a: Way = "compil
     if not _agree(rows):
         found = faults(_Rerun(first, second), (first,), (closed,), (given,))
         deviations = list(itertools.islice(found, 8 * _MOST))
+    left = next((x for x in deviations if x.leaves), None)
+    deviations = [x for x in deviations if not x.leaves]
     if deviations:
         worst = sorted(deviations, key=lambda x: -x.found / max(x.allowed, 1e-300))[:_MOST]
         result = result._replace(first=deviations[0], worst=tuple(worst),
                                  growth=_growth(closed, given, first, second))
-    lost = None
-    if not deviations and not _agree(rows):
+    lost = None if deviations else left
+    if not deviations and left is None and not _agree(rows):
         rows, lost = ranged(closed, given, ours, theirs, rows)
         result = result._replace(**_public(rows))
         lost = lost or next(
@@ -353,6 +359,20 @@ def _flushed(x: Any) -> Any:
                     np.zeros((), array.dtype), array)
 
 
+def _left(eqn: JaxprEqn, ours: Any, theirs: Any) -> float | None:
+    """The limit of its type that partial results leave, where that is why the result is no number,
+    or 0, in one way alone."""
+    if not dtypes.has_dtype(ours, np.floating):
+        return None
+    with np.errstate(over="ignore"):
+        theirs = theirs.astype(ours.dtype)
+    over = ~(np.isfinite(ours) & np.isfinite(theirs)) & (ours != theirs)
+    under = ((ours == 0) != (theirs == 0)) & (eqn.primitive.name in ("cumprod", "reduce_prod"))
+    if not compared(np.where(over | under, theirs, ours), theirs)[0]:
+        return None
+    return limits_of(ours.dtype)[int(over.any())]
+
+
 class _Rerun(Judge):
     """Runs each operation in a second way, on the operands that it had in the first."""
 
@@ -363,14 +383,25 @@ class _Rerun(Judge):
            ) -> tuple[float, ...] | None:
         alone = stretch(eqns)
         given, ours = [[envs[0][v] for v in vs] for vs in (alone.jaxpr.invars, alone.jaxpr.outvars)]
-        rows = rows_of(alone, given, ours, self.second.run("", alone, given))
+        theirs = self.second.run("", alone, given)
+        rows = rows_of(alone, given, ours, theirs)
         if not all([row.ok for row in rows]):
             given = list(map(_flushed, typed(alone, given, np.asarray)))
             ours = ours if self.first.file else self.first.run("", alone, given)
-            rows = rows_of(alone, given, ours, self.second.run("", alone, given))
+            theirs = self.second.run("", alone, given)
+            rows = rows_of(alone, given, ours, theirs)
         if _agree(rows):
             return None
-        return max([(row.found, row.allowed) for row in rows if not row.ok], default=())
+        wrong = [(row.found, row.allowed) for row in rows if not row.ok]
+        if len(rows) == len(wrong) == 1 and eqns[0].primitive.name in _OF_MANY:
+            limit = _left(eqns[0], *map(np.asarray, (*ours, *theirs)))
+            wrong = wrong if limit is None else [(np.nan, limit)]
+        return max(wrong, default=())
+
+    def fault(self, eqn: JaxprEqn, steps: tuple[Step, ...], wrong: tuple[float, ...]) -> Deviation:
+        found = super().fault(eqn, steps, wrong)
+        return found._replace(leaves=exit_text(wrong[1] < 1, eqn.outvars[0].aval.dtype)) \
+            if np.isnan(wrong[0]) else found
 
     def inside(self, parts: Sequence[Part]) -> bool:
         _, body, given, outs, _ = parts[0]

@@ -129,6 +129,7 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
         closed, values, more = repeatable(closed, leaves)
         finder = _Finder(what, [*notes, *more])
         found = finder.chase(closed, values, WHOLE, None, Spot(None, None), _Path((), ()))
+        unseen = [] if found is not None else finder.unseen(closed)
         if found is None and what == "inf":  # a nan may come of one
             finder = _Finder(what, [*notes, *more], _is_not_finite)
             found = finder.behind_nans(closed, values)
@@ -142,7 +143,13 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
         names = closed.jaxpr.debug_info.arg_names
         name = names[found] if names else f"argument {found}"
         return finder.of_argument(name, leaves[found])
-    return found if found is not None else BadValue(finder.what, notes=tuple(finder.notes))
+    return found if found is not None else BadValue(finder.what, notes=(*finder.notes, *unseen))
+
+
+def _of_condition(condition: Callable[[Any], Any]) -> str:
+    """Values of which a condition of the user's holds, in words."""
+    name = getattr(condition, "__name__", "<")
+    return f"value of which {'the condition' if '<' in name else name} holds"
 
 
 def _clean(bad: Callable[[Any], Any], eqn: JaxprEqn) -> JaxprEqn:
@@ -339,7 +346,7 @@ class _Finder:
 
     def __init__(self, what: str | Callable[[Any], Any], notes: list[str],
                  predicate: Callable[[Any], Any] | None = None) -> None:
-        self.what = what if isinstance(what, str) else getattr(what, "__name__", "bad value")
+        self.what = what if isinstance(what, str) else _of_condition(what)
         self.predicate = predicate or (KINDS[what] if isinstance(what, str) else what)
         self.notes = notes
         self.programs: dict[Any, _Straight] = {}
@@ -548,6 +555,21 @@ class _Finder:
         """The report of a value that came in bad."""
         return found_in(self.what, self.bad, None, [], [x], (), (), None, self.notes, name,
                         (0, self.spot.element))
+
+    def unseen(self, closed: ClosedJaxpr) -> list[str]:
+        """A note of the first operation that makes a bad value where no result has any."""
+        program = self.opened(closed)
+
+        def is_bad(atom: Atom) -> bool:
+            if isinstance(atom, Literal):
+                return self.looks_at(atom.aval) and bool(self.bad(literal_value(atom)).any())
+            return bool(np.any(program.flags.get(atom, False)))
+
+        return next(([
+            f"only what the results show is looked for: {eqn.primitive.name} at "
+            f"{place_text(line_of(eqn))} makes one that none of them shows."]
+            for eqn in program.closed.eqns
+            if any(map(is_bad, eqn.outvars)) and not any(map(is_bad, eqn.invars))), [])
 
     def behind_nans(self, closed: ClosedJaxpr, values: list[Any]) -> BadValue | int | None:
         """As `chase`, of what is not finite: the first infinity that an element of the results

@@ -73,13 +73,14 @@ class RuleCheck(Record):
     Attributes:
       wrong: `WrongRule`, in the order of the program.
       checked: how many operations were.
-      passed_by: names of operations that were not, as they hold programs, are not smooth where they
-        were asked, take no real numbers, or have another derivative on purpose.
+      passed_by: names of operations that were not.
+      reasons: why not, of each of these.
     """
 
     wrong: tuple[WrongRule, ...]
     checked: int
     passed_by: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.checked) and not self.wrong
@@ -91,8 +92,8 @@ class RuleCheck(Record):
         if not self.checked:
             lines.append("  nothing was checked: call it with floating-point numbers, at which its "
                          "operations are smooth")
-        if self.passed_by:
-            lines.append(f"  not checked: {', '.join(self.passed_by)}")
+        lines += [f"  not checked: {name}, {why}"
+                  for name, why in zip(self.passed_by, self.reasons, strict=True)]
         return "\n".join(lines)
 
 
@@ -133,8 +134,10 @@ def check_rules(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> RuleCheck
     if refused and not _refuses(fun, args, kwargs):  # in double precision alone
         check.wrong = [rule for rule in check.wrong if not rule.error]
         check.checked -= len(refused)
-        check.passed_by.update([rule.operation for rule in refused])
-    return RuleCheck(tuple(check.wrong), check.checked, tuple(sorted(check.passed_by)))
+        check.passed_by |= {rule.operation: "which is refused in double precision alone"
+                            for rule in refused}
+    passed_by = dict(sorted(check.passed_by.items()))
+    return RuleCheck(tuple(check.wrong), check.checked, tuple(passed_by), tuple(passed_by.values()))
 
 
 def _wide(x: Any) -> Any:
@@ -170,7 +173,7 @@ class _Check:
     def __init__(self) -> None:
         self.wrong: list[WrongRule] = []
         self.checked = 0
-        self.passed_by: set[str] = set()
+        self.passed_by: dict[str, str] = {}  # and why
         self._known: set[Any] = set()
 
     def walk(self, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
@@ -181,10 +184,12 @@ class _Check:
     def met(self, eqn: JaxprEqn, xs: list[Any]) -> Sequence[Any]:
         """The results of an equation, which is checked."""
         if holds_jaxprs(eqn) and not eqn.primitive.own_rules:
-            next(programs_within(eqn, xs, lambda _, *given: self.walk(*given)), None)
-            self.passed_by.add(eqn.primitive.name)
+            ran = next(programs_within(eqn, xs, lambda _, *given: self.walk(*given)), None)
+            self.passed_by[eqn.primitive.name] = (
+                "whose program was not looked into" if ran is None
+                else f"as the operations in it are, in {ran[0]}")
         elif eqn.primitive.derivative is ON_PURPOSE:
-            self.passed_by.add(eqn.primitive.name)
+            self.passed_by[eqn.primitive.name] = "which has another derivative on purpose"
         elif not keeps_alive(eqn.effects):
             self.check(eqn, xs)
         return bind_eqn(eqn, xs)
@@ -205,7 +210,7 @@ class _Check:
         if any(smooth):
             self.checked += 1
         else:
-            self.passed_by.add(eqn.primitive.name)
+            self.passed_by[eqn.primitive.name] = "which is not smooth at its operands"
 
     def _refused(self, eqn: JaxprEqn, xs: Sequence[Any], moved: Sequence[int],
                  outs: Sequence[int], line: Frame | None) -> WrongRule | None:

@@ -20,7 +20,7 @@ from pyjx.core.passes.dce import dce
 from pyjx.core.records import Record
 from pyjx.core.value_texts import counted
 from pyjx.engine.physical import physicalize
-from pyjx.inspect.bad_values import Deviation, Step
+from pyjx.inspect.bad_values import Deviation, Step, exit_text
 from pyjx.inspect.figures import recorded
 from pyjx.inspect.interpreter import RefusedError, interpret
 from pyjx.inspect.numpy_interpreter import Account, Ranged, Rounded, evaluate, limits_of
@@ -318,7 +318,7 @@ def _left_range(closed: ClosedJaxpr, args: Sequence[Any], k: int, seen: Sequence
     small = number < most
     return Deviation(
         eqn.primitive.name, line_of(eqn), tuple([Step.of(*step) for step in steps]), float(number),
-        least if small else most, f"{'underflows to 0' if small else 'overflows'} in {dtype}")
+        least if small else most, exit_text(small, dtype))
 
 
 def _is_inexact(x: Any) -> bool:

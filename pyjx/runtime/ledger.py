@@ -281,7 +281,7 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
         history.warned |= warns
     if _logs():
         _log(f"Finished tracing {name} for {info.traced_for} in {seconds:.9f} sec")
-    wanted = warns or configuration.explain_cache_misses.value and not tool
+    wanted = warns or (configuration.explain_cache_misses.value and not tool)
     return (history, entry, warns) if wanted else None
 
 

@@ -212,3 +212,17 @@ def test_check_grads_names_the_rule():
         jax.test_util.check_grads(lambda x: product(x, x).sum(), (X,), 1, ["rev"])
     notes = "".join(raised.value.__notes__)
     assert "Wrong: the cotangent of operand 1 of bilinear" in notes and "the sign is wrong" in notes
+
+
+@pytest.mark.parametrize(("f", "line"), [
+    (lambda x: lax.scan(lambda c, _: (jnp.sin(c), None), x, None, 3)[0],
+     "scan, as the operations in it are, in iteration 0 of scan"),
+    (lambda x: lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x),
+     "cond, as the operations in it are, in branch 1 of cond"),
+    (lambda x: jnp.sin(lax.scan(lambda c, _: (jnp.sin(c), None), x, None, 0)[0]),
+     "scan, whose program was not looked into"),
+    (lambda x: jnp.sin(lax.stop_gradient(x)),
+     "stop_gradient, which has another derivative on purpose"),
+    (lambda x: jnp.log(x - 5), "log, which is not smooth at its operands")])
+def test_what_is_not_checked_has_a_reason(f, line):
+    assert f"not checked: {line}" in str(inspect.check_rules(f, jnp.ones(3)))

@@ -243,6 +243,23 @@ def test_numbers_that_leave_their_range_are_the_cause(fun, x, operation, leaves)
     assert [step.text for step in found.lost.steps] == ["iteration 7 of scan"] * (fun is left)
 
 
+SMALL, LARGE = [1e-3] * 64, [1e3] * 64
+
+
+@pytest.mark.parametrize(("fun", "x", "leaves"), [
+    (jnp.prod, LARGE + LARGE + SMALL + SMALL, "overflows in float32"),
+    (jnp.cumprod, LARGE + SMALL, "overflows in float32"),
+    (lambda x: jnp.cumprod(x)[-1], SMALL + LARGE, "underflows to 0 in float32"),
+    (jnp.sum, [3e38] * 20 + [-3e38] * 20, "overflows in float32"),
+    (lambda x: x @ x[::-1], [1e20, 1e20, -1e20, 1e20], "overflows in float32"),
+    (jax.grad(lambda x: jnp.cumprod(x)[-1]), LARGE + SMALL, "overflows in float32"),
+    (lambda x: jnp.convolve(x, x[:2], "valid"), [1e20, -1e20, -1e20], "overflows in float32")])
+def test_partial_results_that_leave_their_range_are_told_as_such(fun, x, leaves):
+    found = inspect.compare(fun, jnp.array(x, "f4"))
+    assert not found and found.first is None and found.lost.leaves == leaves, found
+    assert f"a partial result {leaves}" in str(found) and "deviates" not in str(found)
+
+
 def test_checks_of_numbers_that_leave_their_range_differ():
     x = jnp.array([80, 90], "f4")
     checked = inspect.check(

@@ -12,6 +12,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import inspect, lax
+from pyjx.core.frames import shown_path
 from pyjx.experimental import io_callback
 from pyjx.experimental import pallas as pl
 from pyjx.inspect import finding
@@ -98,6 +99,58 @@ def test_where_there_is_nothing():
     found = inspect.find(lambda x: x + 1, 1.0)
     assert not found and str(found) == "No nan was found."
     assert not inspect.find(lambda x: jnp.where(x > 9, jnp.log(-x), 0.0), 1.0)  # it is kept out
+
+
+@pytest.mark.parametrize(("fun", "x", "what", "operation"), [
+    (lambda x: 1 / jnp.exp(x), 100.0, "inf", "exp"),
+    (lambda x: jnp.where(x > 9, jnp.log(-x), 0.0), 1.0, "nan", "log"),
+    (lambda x: jnp.exp(jnp.where(x > 9, x, -jnp.inf)), 1.0, "inf", None),
+    (lambda x: jnp.isinf(x + 1), np.inf, "inf", None)])
+def test_what_no_result_shows_is_told_of(fun, x, what, operation):
+    found = inspect.find(fun, jnp.float32(x), what=what)
+    told = f"only what the results show is looked for: {operation} at {__file__}"
+    assert not found
+    assert (told.replace(__file__, shown_path(__file__)) in str(found)) == bool(operation)
+    assert bool(found.notes) == bool(operation)
+
+
+def test_values_of_a_condition_are_told_in_words():
+    def is_large(x):
+        return x > 4
+
+    for what, words in ((is_large, "value of which is_large holds"),
+                        (lambda x: x > 4, "value of which the condition holds")):
+        assert str(inspect.find(jnp.sin, 1.0, what=what)) == f"No {words} was found."
+        assert f"mul makes the first {words}, at" in str(inspect.find(
+            lambda x: x * x, 3.0, what=what))
+
+
+@pytest.mark.parametrize(("fun", "x", "cure"), [
+    (lambda x: jnp.log(jnp.sum(x)), [3e38] * 3, "add up in a wider one, by dtype="),
+    (lambda x: jnp.prod(x), [1e30] * 3, "scale its operands before"),
+    (lambda x: x[0] * x[1], [1e30] * 3, "scale its operands before"),
+    (lambda x: x @ x, [1e30] * 3, "by preferred_element_type="),
+    (lambda x: jnp.cumsum(x)[-1], [3e38] * 3, "by dtype="),
+    (lambda x: jnp.sum(x**8), [1e30] * 3, "scale its base before"),
+    (lambda x: x.astype("f2").sum(), [1e30] * 3, "scale it before")])
+@pytest.mark.parametrize("derived", [False, True])
+def test_the_cure_of_what_leaves_the_range_is_no_choice_of_operands(fun, x, cure, derived):
+    text = str(inspect.find(jax.value_and_grad(fun) if derived else fun, jnp.array(x, "f4"),
+                            what="inf"))
+    assert cure in text and "jnp.where" not in text, text
+
+
+@pytest.mark.parametrize(("fun", "x", "cure"), [
+    (jnp.linalg.cholesky, -np.eye(3), "not positive definite"),
+    (lambda a: jax.scipy.linalg.solve(a, a[0], assume_a="pos"), -np.eye(3),
+     "not positive definite"),
+    (lambda a: jnp.linalg.solve(a, jnp.ones(3)), np.zeros((3, 3)), "singular"),
+    (lambda a: jax.scipy.linalg.solve_triangular(a, jnp.ones(3)), np.zeros((3, 3)), "singular")])
+@pytest.mark.parametrize("derived", [False, True])
+def test_matrices_that_have_no_factors_have_a_cure(fun, x, cure, derived):
+    found = inspect.find(jax.value_and_grad(lambda a: fun(a).sum()) if derived else fun,
+                         jnp.array(x, "f4"))
+    assert f"Its matrix is {cure}" in str(found) and "1e-6 * jnp.eye" in str(found), found
 
 
 def test_callbacks_are_not_called_again_by_a_flag():
