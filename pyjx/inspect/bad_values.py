@@ -180,18 +180,8 @@ _CURES = {
 }
 _UNDER_GRAD = ("Where a derivative is taken, choose a harmless operand before the operation, as in "
                "f(jnp.where(ok, x, 1.0)): a `where` behind it lets 0 * inf through.")
-_SUM = ("The sum leaves the range of its type: scale its operands before, or add up in a wider "
-        "one, by {}; float64 is there with jax_enable_x64.")
-_PRODUCT = ("The product leaves the range of its type: scale its operands before, or add up their "
-            "logarithms.")
-_BEYOND = {
-    "convert_element_type": "The number is beyond the range of the new type: scale it before.",
-    "integer_pow": "The power leaves the range of its type: scale its base before, and keep it "
-                   "from 0 where the exponent is negative.",
-    **dict.fromkeys(["cumprod", "mul", "reduce_prod", "square"], _PRODUCT),
-    "add": _SUM.format("astype"), "dot_general": _SUM.format("preferred_element_type="),
-    **dict.fromkeys(["cumsum", "reduce_sum"], _SUM.format("dtype=")),
-}
+_BEYOND = ("Its result is beyond the range of its type: scale its operands, or compute it in a "
+           "wider type (dtype=, astype; float64 takes jax_enable_x64).")
 _OF_MATRICES = {
     "cholesky": "Its matrix is not positive definite: see that it is symmetric with positive "
                 "eigenvalues, and add a little to its diagonal, as in a + 1e-6 * jnp.eye(n).",
@@ -208,9 +198,10 @@ def _cure(found: BadValue) -> str:
         return ""
     if found.what == "nan" and name != "mul" and any([x.infs for x in found.operands]):
         return f"Its operands are infinite: {_OF_INFS} finds what made them so."
-    # No choice of other operands helps these.
-    if other := _OF_MATRICES.get(name) or (_BEYOND.get(name) if found.what == "inf" else None):
-        return other
+    if name in _OF_MATRICES:
+        return _OF_MATRICES[name]
+    if found.what == "inf" and (name == "mul" or name not in _CURES):
+        return _BEYOND  # where a derivative is taken no other operand helps
     derivative = f" {_UNDER_GRAD}" if "derivative" in found.transformation else ""
     return f"{_CURES[name]}.{derivative}" if name in _CURES else ""
 

@@ -30,6 +30,7 @@ from pyjx.inspect.finding import WHOLE, OnDevices, Whole
 from pyjx.inspect.loops import programs_within
 from pyjx.inspect.numpy_interpreter import Account, Rounded, evaluate, limits_of
 from pyjx.inspect.running import Row, compared, double, ranged, raw, rows_of, scale_of, typed
+from pyjx.inspect.sources import is_in_place
 from pyjx.inspect.straight import (
     changed,
     check_keywords,
@@ -135,10 +136,6 @@ Way = str | Mapping[str, Any]
 
 _MOST = 10  # of the worst operations, and of iterations of a loop that are looked into
 _OPENED = ("cond", "scan", "while")
-# What adds up or multiplies many numbers, and so has partial results.
-_OF_MANY = frozenset(["conv_general_dilated", "cumprod", "cumsum", "dot_general",
-                      "linear_recurrence", "reduce", "reduce_prod", "reduce_sum", "reduce_window",
-                      "reduce_window_sum", "scatter-add", "scatter-mul"])
 
 
 def compare(fun: Callable[..., Any], *args: Any, a: Way = "compiled", b: Way = "numpy-float64",
@@ -367,7 +364,7 @@ def _left(eqn: JaxprEqn, ours: Any, theirs: Any) -> float | None:
     with np.errstate(over="ignore"):
         theirs = theirs.astype(ours.dtype)
     over = ~(np.isfinite(ours) & np.isfinite(theirs)) & (ours != theirs)
-    under = ((ours == 0) != (theirs == 0)) & (eqn.primitive.name in ("cumprod", "reduce_prod"))
+    under = ((ours == 0) != (theirs == 0)) & ("prod" in eqn.primitive.name)
     if not compared(np.where(over | under, theirs, ours), theirs)[0]:
         return None
     return limits_of(ours.dtype)[int(over.any())]
@@ -393,7 +390,7 @@ class _Rerun(Judge):
         if _agree(rows):
             return None
         wrong = [(row.found, row.allowed) for row in rows if not row.ok]
-        if len(rows) == len(wrong) == 1 and eqns[0].primitive.name in _OF_MANY:
+        if len(rows) == len(wrong) == 1 and not is_in_place(eqns[0].primitive):
             limit = _left(eqns[0], *map(np.asarray, (*ours, *theirs)))
             wrong = wrong if limit is None else [(np.nan, limit)]
         return max(wrong, default=())

@@ -12,6 +12,7 @@ from pyjx import lax
 from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.jaxpr import JaxprEqn
+from pyjx.core.primitive import Primitive
 from pyjx.inspect.numpy_interpreter import rule_of
 from pyjx.lax.elementwise import elementwise_names
 
@@ -35,13 +36,18 @@ _READS_AS = {"reduce_window_max": lax.reduce_window_sum_p,
 _LINE = slice(None)
 
 
+def is_in_place(primitive: Primitive) -> bool:
+    """Whether an operation makes each element of those that are in its own place."""
+    return primitive.name in _IN_PLACE or primitive.name in elementwise_names or (
+        primitive.of_elements and not primitive.moves)
+
+
 def sources(eqn: JaxprEqn, operands: Sequence[Any], k: int, element: Element
             ) -> Iterator[tuple[int, Elements]]:
     """Of which operands, and of which elements of them, an element of result `k` is made. Where
     nobody knows it is all of them."""
     primitive, params, name = eqn.primitive, eqn.params, eqn.primitive.name
-    in_place = name in _IN_PLACE or name in elementwise_names or (
-        primitive.of_elements and not primitive.moves)
+    in_place = is_in_place(primitive)
     if primitive.moves and not in_place:
         yield from _moved(eqn, operands, k, element)
         return

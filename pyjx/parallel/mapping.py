@@ -203,7 +203,7 @@ class _Mapped(Record):
             named = frozenset(names_in_types(mesh, names))
             for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
                 if aval is not None and not aval.is_high:
-                    _check_type(spec, aval, named, in_tree, i)
+                    _check_type(spec, aval, named, partial(self._places, in_tree), i)
         in_specs = tuple([s for i, s in enumerate(specs) if i not in passed])
         avals = [a for i, a in enumerate(avals) if i not in passed]
         local = [a.shard(mesh, names, self.check_vma, s)
@@ -212,9 +212,7 @@ class _Mapped(Record):
             _check_parts_vary(local, in_specs)
         flat = FlatFun(self.fun, in_tree)
         debug = self.debug_info or DebugInfo(
-            "shard_map", source_of(self.fun),
-            lambda: signature.leaf_names(
-                signature.parameters_of(self.fun), _with_kwargs(in_tree), ()))
+            "shard_map", source_of(self.fun), lambda: self._leaf_names(in_tree))
         out_specs: Specs = ()
 
         def run(*leaves: Any) -> list[Any]:
@@ -376,11 +374,23 @@ class _Mapped(Record):
                 continue
             if len(spec) > aval.ndim:
                 raise_too_long(self._said("in_specs"), self._by_axes, name_of(self.fun), spec, aval,
-                               f"the passed args{leaf_paths(in_tree)[i]}", "input")
+                               f"the passed {''.join(self._places(in_tree)[i])}", "input")
             uneven += [(i, spec, aval, d) for d, entry in enumerate(spec)
                        if aval.shape[d] % math.prod([sizes[a] for a in axes_of((entry,))])]
         if uneven:
-            raise_uneven(name_of(self.fun), mesh, leaf_paths(in_tree), uneven)
+            raise_uneven(name_of(self.fun), mesh, self._places(in_tree), uneven)
+
+    def _leaf_names(self, in_tree: TreeDef) -> tuple[str, ...]:
+        """Each leaf of the arguments by the parameter of the function."""
+        tree = flatten((in_tree.unflatten(range(in_tree.num_leaves)), {}))[1]
+        return signature.leaf_names(signature.parameters_of(self.fun), tree, ())
+
+    def _places(self, in_tree: TreeDef) -> list[tuple[str, str]]:
+        """Each leaf by its position, such as `args[0]`, and in words by its parameter, if it has
+        one of its own."""
+        places = [f"args{path}" for path in leaf_paths(in_tree)]
+        return [(place, f", which is {name}," * (name != place))
+                for place, name in zip(places, self._leaf_names(in_tree), strict=True)]
 
 
 def _check_closed_over(aval: AbstractValue, names: frozenset[Any]) -> None:
@@ -390,10 +400,6 @@ def _check_closed_over(aval: AbstractValue, names: frozenset[Any]) -> None:
             "Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not "
             "implemented: inside, each device has a part of it. Pass it as an argument to "
             f"shard_map. Got input with type {aval.str_short(True)}")
-
-
-def _with_kwargs(in_tree: TreeDef) -> TreeDef:
-    return flatten((in_tree.unflatten(range(in_tree.num_leaves)), {}))[1]
 
 
 def _check_specs(what: str, specs: Any) -> None:
@@ -451,16 +457,17 @@ def _spec_of(aval: AbstractValue, names: frozenset[Any]) -> PartitionSpec:
 
 
 def _check_type(spec: PartitionSpec, aval: ShapedArray | AbstractRef, names: frozenset[Any],
-                in_tree: TreeDef, i: int) -> None:
+                places: Callable[[], Sequence[tuple[str, str]]], i: int) -> None:
     """Raise ValueError unless an argument lies as its spec says, along axes that are Explicit."""
     lies, asked = [s.update(partitions=[*s, *[None] * (aval.ndim - len(s))])
                    for s in (_spec_of(aval, names), spec_along(spec, names))]
     if lies != asked:
+        place = "".join(places()[i]).rstrip(",")
         raise ValueError(f"in_specs passed to shard_map: {asked} does not match the specs of the "
-                         f"input: {lies} for arg: {aval.str_short()}, which is "
-                         f"args{leaf_paths(in_tree)[i]}. Without `in_specs` arguments are cut as "
-                         "they lie; to move one before, jax.device_put(x, NamedSharding(mesh, "
-                         f"{asked})) does, or jax.reshard within jax.set_mesh(mesh).")
+                         f"input: {lies} for arg: {aval.str_short()}, of {place}. Without "
+                         "`in_specs` arguments are cut as they lie; to move one before, "
+                         f"jax.device_put(x, NamedSharding(mesh, {asked})) does, or jax.reshard "
+                         "within jax.set_mesh(mesh).")
 
 
 # -- one axis at a time ----------------------------------------------------------------------------

@@ -36,14 +36,15 @@ def raise_too_long(what: str, by_axes: bool, fun: str, spec: PartitionSpec,
                      f"{aval.ndim} (and {aval.ndim} < {len(spec)}). {cure}")
 
 
-def raise_uneven(fun: str, mesh: Mesh | AbstractMesh, paths: Sequence[str],
+def raise_uneven(fun: str, mesh: Mesh | AbstractMesh, places: Sequence[tuple[str, str]],
                  uneven: Sequence[tuple[int, PartitionSpec, ShapedArray, int]]) -> NoReturn:
     """Say which arguments, by position, have a dimension that is not cut into equal parts."""
     said = []
     for i, spec, aval, d in uneven:
         axes, size = tuple(axes_of((spec[d],))), aval.shape[d]
         parts = math.prod([mesh.shape[a] for a in axes])
-        said.append(f"args{paths[i]} of shape {aval.str_short()} has in_specs {spec}, which maps "
+        place, name = places[i]
+        said.append(f"{place} of shape {aval.str_short()}{name} has in_specs {spec}, which maps "
                     f"array axis {d} (of size {size}) to mesh axis "
                     f"{axes[0] if len(axes) == 1 else axes!r} (of size {parts}), but {parts} does "
                     f"not evenly divide {size}.")

@@ -325,25 +325,27 @@ def raise_bad_argument(fun: Callable[..., Any], in_tree: TreeDef, leaves: Sequen
                 f"Error interpreting argument to {source_of(fun)} as an abstract array. The "
                 f"problematic value is of type {type(x)} and was passed to the function at path "
                 f"{name}.\n{without_numbers(x) or 'It is not an array of numbers, nor a number.'}"
-                + (f" If the function needs it as it is, {_static(name, whole, x)}.{as_pytree(x)}"
-                   + as_field(name)
+                + (_as_it_is(name, whole, x) + as_field(name)
                    if isinstance(x, np.ndarray) or not without_numbers(x) else "")
             ) from (error if is_valid_value(x) else None)
     raise TypeError(f"The arguments of {source_of(fun)} cannot be traced.")
 
 
-def _static(name: str, whole: bool, x: Any) -> str:
-    """How a function may have the leaf `x` as it is, which is a whole argument or part of one."""
+def _as_it_is(name: str, whole: bool, x: Any) -> str:
+    """How a function may have the leaf `x`, which is a whole argument or part of one, as it is, and
+    what makes it a pytree: of a dataclass that cannot be static this is the first cure."""
+    wanted, pytree = " If the function needs it as it is, ", as_pytree(x)
     try:
         hash(x)
     except TypeError:
-        return ("let it come from the enclosing scope, not from an argument: as it cannot be "
-                "hashed, it cannot be a static one either")
+        scope = (f"{wanted}let it come from the enclosing scope, not from an argument: as it "
+                 "cannot be hashed, it cannot be a static one either.")
+        return pytree + scope if "dataclass" in pytree else scope + pytree
     method = ": static_argnums=0 for a method, if its object does not change" * (name == "self")
     static = "mark the argument as static" if whole else (
         "take it out of the tree and give it as an argument of its own that is static")
-    return (f"{static} (static_argnums or static_argnames of jit), or bind it by functools.partial"
-            f"{method}")
+    return (f"{wanted}{static} (static_argnums or static_argnames of jit), or bind it by "
+            f"functools.partial{method}.{pytree}")
 
 
 def check_placed_alone(closed: ClosedJaxpr, ins: Sequence[Any], outs: Sequence[Any]) -> None:

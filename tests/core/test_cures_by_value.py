@@ -1,10 +1,12 @@
 """That a cure in a message is one for the value that came: what it names can be done with that."""
 
 import collections
+import dataclasses
 import enum
 import re
 import types
 import zlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,6 +132,26 @@ class Model:
 
 
 NODE = "made one by jax.tree_util.register_pytree_node."
+
+
+@dataclasses.dataclass
+class Params:
+    w: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    depth: int = 2
+
+
+def test_a_dataclass_is_registered_first_and_one_that_is_hashed_is_static():
+    static, pytree = "mark the argument as static", "(jax.tree_util.register_dataclass)"
+    text = said(lambda: jax.jit(lambda p: p.w)(Params(V)))
+    assert pytree in text and text.index(pytree) < text.index("If the function needs it as it is")
+    text = said(lambda: jax.jit(lambda c: c.depth)(Config()))
+    assert text.index(static) < text.index(pytree)
+    jax.tree_util.register_dataclass(Params, ["w"], [])
+    assert jax.jit(lambda p: p.w)(Params(V)).shape == V.shape
 
 
 @pytest.mark.parametrize(("value", "cure"), [

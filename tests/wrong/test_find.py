@@ -125,19 +125,14 @@ def test_values_of_a_condition_are_told_in_words():
             lambda x: x * x, 3.0, what=what))
 
 
-@pytest.mark.parametrize(("fun", "x", "cure"), [
-    (lambda x: jnp.log(jnp.sum(x)), [3e38] * 3, "add up in a wider one, by dtype="),
-    (lambda x: jnp.prod(x), [1e30] * 3, "scale its operands before"),
-    (lambda x: x[0] * x[1], [1e30] * 3, "scale its operands before"),
-    (lambda x: x @ x, [1e30] * 3, "by preferred_element_type="),
-    (lambda x: jnp.cumsum(x)[-1], [3e38] * 3, "by dtype="),
-    (lambda x: jnp.sum(x**8), [1e30] * 3, "scale its base before"),
-    (lambda x: x.astype("f2").sum(), [1e30] * 3, "scale it before")])
+@pytest.mark.parametrize("fun", [
+    lambda x: jnp.log(jnp.sum(x)), jnp.prod, lambda x: x[0] * x[1], lambda x: x @ x,
+    lambda x: jnp.cumsum(x)[-1], lambda x: jnp.sum(x**8), lambda x: x.astype("f2").sum()])
 @pytest.mark.parametrize("derived", [False, True])
-def test_the_cure_of_what_leaves_the_range_is_no_choice_of_operands(fun, x, cure, derived):
-    text = str(inspect.find(jax.value_and_grad(fun) if derived else fun, jnp.array(x, "f4"),
+def test_the_cure_of_what_leaves_the_range_is_no_choice_of_operands(fun, derived):
+    text = str(inspect.find(jax.value_and_grad(fun) if derived else fun, jnp.full(3, 3e38),
                             what="inf"))
-    assert cure in text and "jnp.where" not in text, text
+    assert "beyond the range of its type: scale" in text and "jnp.where" not in text, text
 
 
 @pytest.mark.parametrize(("fun", "x", "cure"), [
