@@ -235,6 +235,40 @@ def as_pytree(x: Any) -> str:
     return ""
 
 
+SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "matmul": "@",
+    "pow": "**", "divmod": "divmod()", "lshift": "<<", "rshift": ">>", "and": "&", "or": "|",
+    "xor": "^", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}
+
+
+def operator_of(name: str) -> str:
+    """What users call an operation of the library, the reflected operators as the others.
+
+    >>> operator_of("__rsub__"), operator_of("scatter_set"), operator_of("sort")
+    ('sub', 'x.at[...].set', 'sort')
+    """
+    plain = name.strip("_")
+    if plain not in SYMBOLS and plain.startswith("r") and plain[1:] in SYMBOLS:
+        return plain[1:]
+    update = plain.removeprefix("scatter_")
+    return plain if update == plain else f"x.at[...].{update}"
+
+
+def operand_of(name: str, argument: str) -> str:
+    """What users call an argument of such an operation.
+
+    >>> operand_of("__rsub__", "self"), operand_of("scatter_set", "y"), operand_of("sort", "a")
+    ('its right operand', 'the value', 'a')
+    """
+    side = {"self": "left", "other": "right"}.get(argument)
+    if side is not None and operator_of(name) in SYMBOLS:
+        reflected = name.strip("_") not in SYMBOLS
+        return f"its {'right' if (side == 'left') == reflected else 'left'} operand"
+    of_updates = {"x": "the array", "y": "the value"}
+    return of_updates.get(argument, argument) if name.startswith("scatter_") else argument
+
+
 def counted(n: int, one: str) -> str:
     """How many there are of what is called so.
 

@@ -601,7 +601,9 @@ class DynamicSpec(JitSpec):
         self.trace_anew(in_tree, avals, static)
         sizes = ", ".join([f"{v} ({n} here)" for v, n in values.items()])
         lines = str(failure).splitlines()
-        said = ". ".join([lines[0], *[s for s in lines if s.startswith("It arose in")]]).rstrip(".")
+        said = ". ".join([
+            re.sub("(non-int of type )?'?DimExpr'?( object)?", "a symbolic size", lines[0]),
+            *[s for s in lines if s.startswith("It arose in")]]).rstrip(".")
         what, rarely = (f"asks more than {MOST_QUESTIONS} questions of its", " less often"
                         ) if asks_too_much else ("cannot be traced for all", "")
         raise InconclusiveDimensionOperation(

@@ -23,7 +23,7 @@ from pyjx.core.frames import is_internal
 from pyjx.core.layouts import DeviceLike, ShardingLike
 from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.core.value_texts import in_short, is_like_array
+from pyjx.core.value_texts import SYMBOLS, in_short, is_like_array, operator_of
 from pyjx.engine.axes import transpose
 from pyjx.guards import guard, guard_methods
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
@@ -46,18 +46,6 @@ _Body = Callable[..., Any]
 # derived from these may have operators of their own.
 _CONTAINERS = (list, tuple, set, dict)
 
-_SYMBOLS = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "matmul": "@",
-    "pow": "**", "divmod": "divmod()", "lshift": "<<", "rshift": ">>", "and": "&", "or": "|",
-    "xor": "^", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-}
-
-
-def _symbol(name: str) -> str:
-    plain = name.strip("_")
-    return _SYMBOLS.get(plain) or _SYMBOLS[plain.removeprefix("r")]
-
-
 def _leave(name: str, x: Array, other: object, reflected: bool = False) -> Any:
     """Leave an operator of an array to the other operand, which is none of them.
 
@@ -70,7 +58,7 @@ def _leave(name: str, x: Array, other: object, reflected: bool = False) -> Any:
     if type(other) not in _CONTAINERS and not text:
         return NotImplemented
     kinds = [type(x).__name__, type(other).__name__]
-    said = (f"unsupported operand type(s) for {_symbol(name)}: "
+    said = (f"unsupported operand type(s) for {SYMBOLS[operator_of(name)]}: "
             f"{kinds[reflected]!r} and {kinds[not reflected]!r}")
     if text and name == "__radd__":
         said = f'can only concatenate str (not "{kinds[0]}") to str'
@@ -84,7 +72,7 @@ def _leaving_cure(x: Array, other: Any, name: str, left: str, right: str) -> str
     """What serves in the place of an operator of an array `x` and a container or a text `y`."""
     if type(other) is not str:
         done = f"divmod({left}, {right})" if "divmod" in name else (
-            f"{left} {_symbol(name)} {right}")
+            f"{left} {SYMBOLS[operator_of(name)]} {right}")
         mapped = f"jax.tree.map(lambda y: {done}, y) computes with each leaf of a tree"
         if not is_like_array(other):
             return mapped

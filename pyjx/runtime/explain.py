@@ -21,7 +21,7 @@ from pyjx.core.frames import is_internal, own_frame, own_line
 from pyjx.core.options import MEMORY_BUDGET
 from pyjx.core.records import Record
 from pyjx.core.symbolic.solving import constraints_in
-from pyjx.core.value_texts import counted, in_short, size_text
+from pyjx.core.value_texts import counted, in_short, operator_of, size_text
 from pyjx.guards import guard
 from pyjx.runtime import backends, cache, ledger, programs
 from pyjx.runtime.ledger import Entry, History, Layout, Path, Program, Static, layout_of
@@ -284,11 +284,9 @@ def called(operation: ledger.Operation) -> str:
     """The public function or method that the user has called, for which an operation was compiled;
     else, or where that maps another function over a tree, what the operation is called."""
     name, code = operation
-    if code is None or code.co_filename == tree_util.__file__:
-        return name
-    said = code.co_qualname
+    said = "<" if code is None or code.co_filename == tree_util.__file__ else code.co_qualname
     return said if "<" not in said and "__" not in said and is_listed(said.partition(".")[0]) \
-        else name
+        else operator_of(name)
 
 
 def explain() -> ProcessExplanation:

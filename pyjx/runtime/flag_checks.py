@@ -16,6 +16,7 @@ from pyjx import configuration
 from pyjx.core import dtypes
 from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.source_info import VALUE_NOTE, current, summarize
+from pyjx.core.value_texts import operand_of, operator_of
 from pyjx.errors import KeyReuseError
 from pyjx.lazy import deferred
 from pyjx.runtime.array import ArrayImpl
@@ -109,16 +110,16 @@ def check_results(closed: ClosedJaxpr, name: str, args: Sequence[Any], outs: Seq
             error.add_note(f"{VALUE_NOTE} {found.line}")
         error.add_note(str(found))
     elif not found:
-        error = FloatingPointError(
-            f"invalid value ({kind}) encountered in {name}, and the operation was not found: "
-            + " ".join(found.notes or ["it was not there when the program was run again."]))
+        why = found.notes or ["it was not there when the program was run again."]
+        error = FloatingPointError(f"invalid value ({kind}) encountered in {operator_of(name)}, "
+                                   f"and the operation was not found: {' '.join(why)}")
     else:
         at = f", at element {list(found.element)}" if found.element else ""
         error = FloatingPointError(
-            f"invalid value ({kind}) encountered in {name}. Its operations did not make it: "
-            "it is among the inputs or is a literal of the function. It comes in with "
-            f"{found.argument}{at}. Look at where this is made, or let jax.debug_{kind}s(False) "
-            "hold where such values are meant.")
+            f"invalid value ({kind}) encountered in {operator_of(name)}. Its operations did not "
+            "make it: it is among the inputs or is a literal of the function. It comes in with "
+            f"{operand_of(name, found.argument or '')}{at}. Look at where this is made, or let "
+            f"jax.debug_{kind}s(False) hold where such values are meant.")
     error.found = found  # type: ignore[attr-defined]
     for hear in listeners:
         hear(error)

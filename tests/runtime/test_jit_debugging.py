@@ -14,6 +14,7 @@ from pyjx import errors
 pytestmark = pytest.mark.smoke
 
 NAN = jnp.float32(np.nan)
+NANS = jnp.asarray(np.full(2, np.nan, "f4"))
 
 
 @pytest.fixture
@@ -198,6 +199,21 @@ def test_debug_nans_says_which_values_no_operation_made(call):
         call()
     assert "did not make it: it is among the inputs or is a literal" in str(raised.value)
     assert "encountered in mul" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("call", "name", "argument"), [
+    (lambda: 1 - NAN, "sub", "its right operand"), (lambda: NAN - 1, "sub", "its left operand"),
+    (lambda: np.nan - jnp.ones(2), "sub", "its left operand"),
+    (lambda: jnp.ones(2) @ NANS, "matmul", "its right operand"),
+    (lambda: NAN >= 1 or NAN % 2, "mod", "its left operand"),
+    (lambda: jnp.ones(2).at[0].set(np.nan), "x.at[...].set", "the value"),
+    (lambda: NANS.at[0].multiply(2), "x.at[...].multiply", "the array"),
+    (lambda: 2**NAN, "power", "x2")])
+def test_debug_nans_uses_the_words_of_the_user(call, name, argument):
+    with jax.debug_nans(True), pytest.raises(FloatingPointError) as raised:
+        call()
+    assert f"encountered in {name}. " in str(raised.value)
+    assert f"It comes in with {argument}" in str(raised.value)
 
 
 def test_debug_nans_of_donated_arguments():
