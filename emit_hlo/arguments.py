@@ -308,6 +308,10 @@ def _kinds_for(options: Any) -> list[Output]:
                 return [Output(suffixes[suffix], None)]
     if options.open:
         return [Output("html", None)]
+    if path is None and (options.run or options.check or options.find) and not (
+            options.expect or options.diff or options.time or options.stats or options.roofline
+            or options.passes or options.portable):
+        return []  # what comes of it is all that is asked for
     unknown = os.path.splitext(path or "")[1]
     if unknown not in ("", ".txt") and not (
             options.portable or options.reduce or options.diff or os.path.isdir(path)):

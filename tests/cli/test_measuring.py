@@ -191,3 +191,16 @@ def test_what_loops_are_to_a_cpu() -> None:
     assert len(inspect.data(program)["cost"]["loops"]) >= 3
     names = [p.name for p in inspect.passes(program.jaxpr)]
     assert names == ["physicalize", "decompose", "one-cpu", "dce"]  # too short for blocks
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (("--find", "nan"), "log makes the first nan"), (("--check", "eager"), "check eager:\nagrees"),
+    (("--run",), "result result: float32"), (("--run=2", "--check", "eager"), "2 runs: least")])
+def test_what_comes_of_running_is_told_alone(run, options, said):
+    function = ("-c", "lambda x: jnp.log(x - x * 2).sum()" if "nan" in options else "jnp.sum",
+                "f32[4]")
+    status, out, err = run(*function, *options)
+    assert (status, out) == (int("nan" in options), "") and said in err
+    text = run(*function)[1]
+    for asked in (("--emit", "stablehlo"), ("-o", "-"), ("--stats",)):
+        assert run(*function, *options, *asked)[1] == text
