@@ -108,7 +108,7 @@ class BadValue(Record):
       device: the one that made it, such as `x=3`, where there are several.
       operands, results: `Values`, in order.
       argument: the name of the argument where the value came in with one.
-      notes: what was done otherwise than asked for, and why.
+      notes: what was done otherwise than asked for, and why; a bad value that no result shows.
     """
 
     what: str
