@@ -557,7 +557,8 @@ class _Finder:
                         (0, self.spot.element))
 
     def unseen(self, closed: ClosedJaxpr) -> list[str]:
-        """A note of the first operation that makes a bad value where no result has any."""
+        """What is to be known where no result has a bad value: the first operation that makes one
+        besides, or which loops and branches were not opened for it."""
         program = self.opened(closed)
 
         def is_bad(atom: Atom) -> bool:
@@ -565,11 +566,13 @@ class _Finder:
                 return self.looks_at(atom.aval) and bool(self.bad(literal_value(atom)).any())
             return bool(np.any(program.flags.get(atom, False)))
 
-        return next(([
-            f"only what the results show is looked for: {eqn.primitive.name} at "
-            f"{place_text(line_of(eqn))} makes one that none of them shows."]
-            for eqn in program.closed.eqns
-            if any(map(is_bad, eqn.outvars)) and not any(map(is_bad, eqn.invars))), [])
+        for eqn in program.closed.eqns:
+            if any(map(is_bad, eqn.outvars)) and not any(map(is_bad, eqn.invars)):
+                return [f"only what the results show is looked for: {eqn.primitive.name} at "
+                        f"{place_text(line_of(eqn))} makes one that none of them shows."]
+        held = dict.fromkeys([e.primitive.name for e in program.closed.eqns
+                              if holds_jaxprs(e) and e.primitive.multiple_results])
+        return [f"of {', '.join(held)} only the results were looked at."] if held else []
 
     def behind_nans(self, closed: ClosedJaxpr, values: list[Any]) -> BadValue | int | None:
         """As `chase`, of what is not finite: the first infinity that an element of the results

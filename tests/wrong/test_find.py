@@ -114,6 +114,12 @@ def test_what_no_result_shows_is_told_of(fun, x, what, operation):
     assert bool(found.notes) == bool(operation)
 
 
+def test_loops_that_were_not_opened_are_told_of():
+    found = inspect.find(lambda x: lax.scan(lambda c, a: (c + 1 / jnp.exp(a), None), 0.0, x)[0],
+                         jnp.array([100.0, 1.0]), what="inf")
+    assert not found and found.notes == ("of scan only the results were looked at.",)
+
+
 def test_values_of_a_condition_are_told_in_words():
     def is_large(x):
         return x > 4
