@@ -146,12 +146,6 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
     return found if found is not None else BadValue(finder.what, notes=(*finder.notes, *unseen))
 
 
-def _of_condition(condition: Callable[[Any], Any]) -> str:
-    """Values of which a condition of the user's holds, in words."""
-    name = getattr(condition, "__name__", "<")
-    return f"value of which {'the condition' if '<' in name else name} holds"
-
-
 def _clean(bad: Callable[[Any], Any], eqn: JaxprEqn) -> JaxprEqn:
     """The equation with 0 in the place of bad literals."""
     return eqn.replace(invars=[
@@ -346,7 +340,9 @@ class _Finder:
 
     def __init__(self, what: str | Callable[[Any], Any], notes: list[str],
                  predicate: Callable[[Any], Any] | None = None) -> None:
-        self.what = what if isinstance(what, str) else _of_condition(what)
+        name = getattr(what, "__name__", "<")
+        self.what = what if isinstance(what, str) else (
+            f"value of which {'the condition' if '<' in name else name} holds")
         self.predicate = predicate or (KINDS[what] if isinstance(what, str) else what)
         self.notes = notes
         self.programs: dict[Any, _Straight] = {}
