@@ -48,7 +48,9 @@ def note_taken(keys: Any, index: tuple[Any, ...], out: Any) -> None:
 
 def _all_like(mask: Any, shape: tuple[int, ...]) -> Any:
     """For keys of which it is not known which ones they are."""
-    return np.full(shape, mask.any())
+    made = key_reuse.unused(shape)
+    made |= mask.any()
+    return made
 
 
 def check_call(closed: ClosedJaxpr, args: Sequence[Any]) -> None:

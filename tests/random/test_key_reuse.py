@@ -112,6 +112,9 @@ def test_keys_remember_from_call_to_call():
         normal(ks[0])
     with pytest.raises(KeyReuseError):
         jax.vmap(normal)(ks)
+    jax.random.permutation(ks[1], 8)
+    with pytest.raises(KeyReuseError, match="Previously-consumed key"):
+        jax.random.permutation(ks[1], 8)
     with jax.debug_key_reuse(False):
         normal(k)
 
@@ -159,6 +162,35 @@ def test_results_are_those_without_the_flag():
                     jax.random.poisson(jax.random.key(3), 9.0, (4,)),
                     jax.random.key_data(jax.random.split(jax.random.key(3)))]
     jax.tree.map(np.testing.assert_array_equal, draws, expected)
+
+
+DRAWN = {
+    "randint": lambda k: jax.random.randint(k, (3,), 0, 5),
+    "permutation": lambda k: jax.random.permutation(k, 8),
+    "shuffled rows": lambda k: jax.random.permutation(k, jnp.eye(3), independent=True),
+    "shuffled again": lambda k: jax.random.permutation(jax.random.fold_in(k, 1), 8),
+    "choice": lambda k: jax.random.choice(k, 5, (3,)),
+    "choice without replacement": lambda k: jax.random.choice(k, 5, (3,), replace=False),
+    "beta": lambda k: jax.random.beta(k, 1.0, 2.0, (3,)),
+    "ball": lambda k: jax.random.ball(k, 3),
+    "wald": lambda k: jax.random.wald(k, 1.0, (3,)),
+    "an index of NumPy": lambda k: normal(jax.random.split(k, 3)[np.int64(1)]),
+    "an index": lambda k: normal(jax.random.split(k, 3)[jnp.array(1)]),
+    "indices": lambda k: jax.vmap(normal)(jax.random.split(k, 3)[np.array([0, 2])]),
+    "a mask": lambda k: jax.vmap(normal)(jax.random.split(k, 3)[np.array([True, False, True])]),
+    "no keys": lambda k: jax.random.split(k, 3)[np.array([], int)].shape,
+    "picked by a program": lambda k: normal(jax.jit(lambda ks: ks[1])(jax.random.split(k, 3))),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWN.values(), ids=DRAWN)
+@pytest.mark.parametrize("make", [jax.random.key, jax.random.PRNGKey,
+                                  lambda n: jax.random.key(n, impl="rbg")], ids=["", "old", "rbg"])
+def test_draws_outside_of_jit_are_those_without_the_flag(draw, make):
+    found = draw(make(3))
+    with jax.debug_key_reuse(False):
+        expected = draw(make(3))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_signatures():
