@@ -5,6 +5,7 @@ They look along one random direction, so that they cost a few calls whatever the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -122,7 +123,7 @@ def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int,
       args: the arguments, as a sequence.
       order: of the highest derivatives.
       modes: which of forward mode ("fwd"), reverse mode ("rev") and `linearize` ("lin") are
-        checked, nested in all ways.
+        checked, nested in all ways: a sequence, or one text such as "fwd,rev".
       atol, rtol: as those of `check_jvp`.
       eps: the step of the differences; by default 1e-4.
 
@@ -134,15 +135,16 @@ def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int,
     >>> import pyjx as jax
     >>> jax.test_util.check_grads(jax.numpy.sin, (np.float32(1),), order=2)
     """
-    if isinstance(modes, str) or not {*modes} <= {"fwd", "rev", "lin"}:
-        raise ValueError("check_grads: modes must be a sequence of 'fwd', 'rev' and 'lin', got "
+    given = re.findall(r"fwd|rev|lin|\w+", modes) if isinstance(modes, str) else modes
+    if not {*given} <= {"fwd", "rev", "lin"}:
+        raise ValueError("check_grads: modes must be of 'fwd', 'rev' and 'lin', got "
                          f"{shortened(modes)}")
     options: dict[str, Any] = {"atol": atol, "rtol": rtol, "eps": eps or _EPS}
 
     def check(f: Callable[..., Any], args: tuple[Any, ...], order: int, what: str) -> None:
         for mode, name, pushed in (("fwd", "JVP", partial(jvp, f)), ("rev", "VJP", partial(vjp, f)),
                                    ("lin", "LIN", partial(_pushed_by_linearize, f))):
-            if mode not in modes:
+            if mode not in given:
                 continue
             message = f"{name} of {what}" if what else name
             (check_vjp if mode == "rev" else check_jvp)(f, pushed, args, **options, err_msg=message)

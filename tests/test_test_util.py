@@ -79,7 +79,17 @@ def test_values_are_close_by_their_dtypes():
         check_close(X, X[:1])
 
 
-@pytest.mark.parametrize("modes", [["foo"], "fwd"])
+@pytest.mark.parametrize("modes", [["foo"], "foo", "fwd,foo", "back"])
 def test_modes_that_there_are_not_check_nothing(modes):
-    with pytest.raises(ValueError, match="modes must be a sequence of 'fwd', 'rev' and 'lin'"):
+    with pytest.raises(ValueError, match="modes must be of 'fwd', 'rev' and 'lin', got"):
         check_grads(jnp.sin, (1.0,), 1, modes=modes)
+
+
+@pytest.mark.parametrize("modes", ["rev", "fwd", "fwd,rev", "fwdrev", "lin"])
+def test_modes_may_be_one_text(modes):
+    """Which says the modes that it contains, and no others."""
+    check_grads(jnp.sin, (X,), 1, modes=modes)
+    with pytest.raises(AssertionError) as found:
+        check_grads(wrong_by(1.1), (X,), 1, modes=modes)
+    first = "JVP" if "fwd" in modes else "VJP" if "rev" in modes else "LIN"
+    assert first in str(found.value)
