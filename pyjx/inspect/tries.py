@@ -102,11 +102,10 @@ class Tries:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._server.terminate()  # which ends what is being tried, too
         with contextlib.suppress(BrokenPipeError):
-            self._server.stdin.close()  # a signal just before it reads does not wake it from that
+            self._server.stdin.close()  # which ends what is being tried, too
+        self._server.stdout.close()  # it may be writing what nobody reads
         self._server.wait()
-        self._server.stdout.close()
 
     def run(self, source: str, args: Sequence[Any], seconds: float, running: float,
             how: str = "fails") -> Outcome:
@@ -142,32 +141,28 @@ def _reference(fails: Callable[..., Any]) -> _Reference:
 
 
 def serve() -> None:
-    """Answer the requests that come until there are no more, or the process is told to end."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    """Answer the requests that come until there are no more."""
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     for name in ("as_jax", "numpy", "nn", "random", "runtime.lower", "runtime.compile", "viewer",
                  "inspect.numpy_interpreter", "extend.core.primitives"):
         pkgutil.resolve_name(f"pyjx.{name}")
-    while True:
-        try:
-            source, args, fails, how, seconds, running, memory = pickle.load(requests)
-        except EOFError:
-            return
-        pickle.dump(_tried(source, args, fails, how, seconds, running, memory), answers)
-        answers.flush()
+    # Pipes end while a request is awaited, came in part, is tried, or its answer is written.
+    with contextlib.suppress(EOFError, pickle.UnpicklingError, BrokenPipeError):
+        while True:
+            pickle.dump(_tried(*pickle.load(requests)), answers)
+            answers.flush()
+    os._exit(0)  # Python would write the rest of an answer
 
 
 def _tried(source: str, args: list[Any], fails: _Reference | None, how: str, seconds: float,
            running: float, memory: int) -> Outcome:
     reads, writes = os.pipe()
     with tempfile.TemporaryFile() as words:
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # until what ends it is there
         pid = os.fork()
         if not pid:
             os.close(reads)
             _child(source, args, fails, how, memory, writes, words.fileno())
         try:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
             os.close(writes)
             with contextlib.suppress(OSError):
                 os.setpgid(pid, pid)  # the child does so, too: whoever is first
@@ -199,11 +194,14 @@ _FIRST = "compiling it"  # what goes on before
 
 
 def _read(pipe: BinaryIO, seconds: float, running: float) -> tuple[bytes, str]:
-    """What comes from a pipe until its end, and what did not end in time."""
+    """What comes from a pipe until its end, and what did not end in time. EOFError: nobody waits
+    for it any more."""
     found, what = b"", _FIRST
     end = time.monotonic() + seconds
     while True:
-        ready, _, _ = select.select([pipe], [], [], max(end - time.monotonic(), 0))
+        ready, _, _ = select.select([pipe, sys.stdin], [], [], max(end - time.monotonic(), 0))
+        if sys.stdin in ready:  # one request comes at a time, so this is the end of them
+            raise EOFError
         if not ready:
             return b"", what
         part = os.read(pipe.fileno(), 1 << 20)
@@ -222,8 +220,6 @@ def _child(source: str, args: list[Any], fails: _Reference | None, how: str, mem
     """The process of a try, which does not return."""
     global _is_try
     _is_try = True
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
     for descriptor in (1, 2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import subprocess
 import sys
@@ -251,7 +252,19 @@ def test_what_cannot_tell_whether_a_program_fails(fails):
         inspect.reduce(jnp.sin, [X], fails)
 
 
-def test_a_server_that_no_signal_wakes_ends():
+ENDLESS = pickle.dumps(("while True: pass", [], None, "fails", 1000.0, 1000.0, 1 << 34))
+LARGE = pickle.dumps(("def program(): return [__import__('numpy').zeros(1 << 20, 'f4')]", [], None,
+                      "values", 1000.0, 1000.0, 1 << 34))
+
+
+@pytest.mark.parametrize(("request_", "seconds"), [
+    (b"", 0), (b"", 2), (ENDLESS[:-9], 0), (ENDLESS, 0), (ENDLESS, 2), (LARGE, 4)],
+    ids=["while it loads", "while it waits", "in a request", "before a try", "in a try",
+         "in an answer"])
+def test_a_server_ends_without_a_word(request_, seconds, capfd):
     with tries.Tries(None, 1 << 34) as server:
-        server._server.terminate = lambda: None  # as one that comes just before the server reads
+        server._server.stdin.write(request_)
+        server._server.stdin.flush()
+        time.sleep(seconds)
     assert server._server.returncode == 0
+    assert capfd.readouterr() == ("", "")
