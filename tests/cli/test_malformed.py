@@ -185,6 +185,23 @@ def test_auxiliary_outputs_are_said_on_the_command_line(run) -> None:
     assert run("-c", loss, "f32[3]", "f32[3]", "--grad=aux", "--run", "--quiet")[0] == 0
 
 
+@pytest.mark.parametrize("name", ["grad", "value-and-grad", "jacfwd", "jacrev", "hessian"])
+def test_options_that_derivatives_lack_are_told_as_that(name: str, run) -> None:
+    square = "lambda x, z: z ** 2"
+    for spec, cure in (
+            ("c64[]", "There is no option for holomorphic=True: use --vjp or --jvp, or give "
+                      f"jax.{name.replace('-', '_')}(f, holomorphic=True) in the place of f."),
+            ("i32[]", "Here an argument is given as floats, such as f32[3], or the others are "
+                      f"named, as in --{name}=1.")):
+        status, _, err = run("-c", square, "f32[]", spec, f"--{name}=1")
+        assert status == 3 and err.endswith(f"\n  {cure}\n"), err
+    for way in ("--vjp", "--jvp"):
+        assert run("-c", square, "f32[]", "c64[]", way)[0] == 0
+    called = f"jax.{name.replace('-', '_')}({square}, 1, holomorphic=True)"
+    assert run("-c", called, "c64[]", "c64[]")[0] == 0
+    assert run("-c", f"jax.grad({square}, 1)", "f32[]", "c64[]")[2].count("holomorphic=True") == 1
+
+
 @pytest.mark.parametrize("static", ["static_argnums=1", "static_argnames='n'"])
 def test_a_type_is_no_static_argument_of_jit(static: str, run) -> None:
     function = f"jax.jit(lambda x, n: x * n, {static})"
