@@ -125,6 +125,7 @@ class Trace(Record):
       trace_seconds, lower_seconds, compile_seconds: what it cost, its derivatives' programs
         included; the time of a trace includes the functions traced within.
       programs: what was compiled for it.
+      is_own: whether the function that is explained was jitted with the same options.
     """
 
     number: int
@@ -136,6 +137,7 @@ class Trace(Record):
     lower_seconds: float
     compile_seconds: float
     programs: tuple[Program, ...]
+    is_own: bool = True
 
     @property
     def cause(self) -> str:
@@ -180,7 +182,9 @@ class Explanation:
         costs = ledger.Costs() if history is None else history.costs
         self.place = "" if history is None else history.place
         entries = [] if history is None else list(history.entries)
-        self.traces = tuple([_trace(e, entries[:i]) for i, e in enumerate(entries)])
+        self.traces = tuple([
+            _trace(e, entries[:i])._replace(is_own=own is None or own.options == e.options)
+            for i, e in enumerate(entries)])
         made: list[Entry | ledger.Traces] = [*entries, *([] if own is None else [own])]
         self.is_shared = len({(x.function, x.options) for x in made}) > 1
         self.n_traces = costs.traces
@@ -211,7 +215,8 @@ class Explanation:
         for t in self.traces:
             cause = t.cause if t.changes else f"{t.cause} ({', '.join(t.arguments)})"
             within = f", within {t.within}" if t.within else ""
-            lines.append(f"{t.number or '-':>3} {t.caller}{within}: {cause}")
+            other = ", jitted with other options" * (not t.is_own)
+            lines.append(f"{t.number or '-':>3} {t.caller}{within}{other}: {cause}")
             lines += [f"    {line}" for line in _program_lines(t)]
         return "\n".join([*lines, *map(str, self.buckets)])
 
@@ -455,6 +460,7 @@ def changes_of(entry: Entry, earlier: Sequence[Entry]) -> tuple[Change, ...]:
     earlier = [e for e in earlier if e.number]
     if not entry.number or not earlier:
         return ()
+    earlier = [e for e in earlier if e.options == entry.options] or earlier
     own = [e for e in earlier if e.function == entry.function]
     if not own:
         nearest = min(reversed(earlier), key=lambda e: _distance(_signature_changes(e, entry)))
@@ -501,11 +507,12 @@ def _dropped(own: Sequence[Entry], entry: Entry) -> Change:
 
 
 def _signature_changes(before: Entry, after: Entry) -> tuple[Change, ...]:
-    changes: list[Change] = []
-    if before.options != after.options:
+    if before.options != after.options:  # it would be traced whatever else differs
         then, now = _named(before.options), _named(after.options)
-        changes += [Change("options", f"jit(..., {name})", in_short(then[name]), in_short(x))
-                    for name, x in now.items() if then[name] != x]
+        return tuple([Change("options", f"jit(..., {name})", *[
+            y if name == "dynamic" else in_short(y) for y in (then[name], x)])
+            for name, x in now.items() if then[name] != x])
+    changes: list[Change] = []
     if before.tree_hash != after.tree_hash or layout(before) != layout(after):
         changes += _structure_changes(before, after)
     changes += _type_changes(before, after)

@@ -191,6 +191,7 @@ class Options(Record):
     out_shardings: requests.Asked | None = None
     traced_for: str = "jit"  # for messages
     on_entered_mesh: bool = False  # whether it runs on the mesh of the `with` statement around
+    dynamic: str = "None"  # as text
 
 
 _PLAIN = Options()
@@ -559,8 +560,7 @@ def jit(  # type: ignore[misc]
     if isinstance(inline, bool):
         inline = Inline.JAX_LATE if inline else Inline.AUTO
     elif not isinstance(inline, Inline):
-        raise ValueError(f"Invalid inline option: {inline!r}. jit takes True, False or a member of "
-                         "jax.Inline.")
+        raise ValueError(f"Invalid inline option: {inline!r}. jit takes a bool or one of jax.Inline.")
     if memory_budget is not None:
         compiler_options = {**(compiler_options or {}),
                             MEMORY_BUDGET: configuration.checked_budget(memory_budget)}

@@ -117,6 +117,24 @@ def test_jitted_objects_of_one_function_share_what_is_told() -> None:
     assert not jax.jit(double).explain().traces[0].changes
 
 
+def test_traces_with_other_options_are_no_causes() -> None:
+    def double(x: Any) -> Any:
+        return x * 2
+
+    a, b = jax.jit(double), jax.jit(double, dynamic={"x": ("n",)})
+    for f, x in ((a, jnp.ones(3)), (a, jnp.ones(4)), (b, jnp.ones(5)), (a, jnp.ones((3, 3), int))):
+        f(x)
+    other, named = "jitted with other options: ", "jit(..., dynamic): None -> {'x': ('n',)}"
+    lines = [[line.partition("test_causes.py:")[2].partition(" ")[2] for line in str(
+        f.explain()).splitlines() if line[:3].strip().isdigit()] for f in (a, b)]
+    assert lines == [
+        ["first trace (x: f32[3])", "x: f32[3] -> f32[4]", f"{other}{named}", "x: f32[4] -> i32[3,3]"],
+        [f"{other}first trace (x: f32[3])", f"{other}x: f32[3] -> f32[4]",
+         named, f"{other}x: f32[4] -> i32[3,3]"]]
+    assert b.explain().is_shared and [t.is_own for t in b.explain().traces] == [
+        False, False, True, False]
+
+
 KEY = jax.random.key(0)
 X = jnp.linspace(0.0, 1.0, 1231)
 CALLED: dict[str, Callable[[], Any]] = {
