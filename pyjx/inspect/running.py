@@ -61,27 +61,27 @@ class Agreement(Record):
       rows: for each result its name, whether it agrees, the largest difference, and the difference
         that is let pass.
       others: operations that the second way computed as the first one does.
-      blind: whether nothing can be told of a result, because rounding alone explains differences
-        as large as its numbers.
+      blind: the results of which nothing can be told, because rounding alone explains differences
+        as large as their numbers.
       nans: for each result how many of its numbers are NaN in both ways, which agrees.
     """
 
     how: str
     rows: list[tuple[str, bool, float, float]]
     others: tuple[str, ...] = ()
-    blind: bool = False
+    blind: tuple[str, ...] = ()
     nans: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return all([ok for _, ok, _, _ in self.rows]) and not self.blind
 
     def __str__(self) -> str:
-        lines = ["nothing can be told: rounding alone makes differences as large as the results"
-                 ] * self.blind
-        lines += [f"{'agrees' if ok else 'DIFFERS':8} {name}: largest difference {found:.3g}, "
-                  f"allowed {allowed:.3g}" + (
+        lines = [(f"nothing can be told of {name}: largest difference {found:.3g}, and rounding "
+                  f"explains {allowed:.3g}, as much as its numbers" if name in self.blind else
+                  f"{'agrees' if ok else 'DIFFERS':8} {name}: largest difference {found:.3g}, "
+                  f"allowed {allowed:.3g}") + (
                       f"; nan in both: {counted(nans, 'number')}" if nans else "")
-                  for (name, ok, found, allowed), nans in zip_longest(self.rows, self.nans)]
+                 for (name, ok, found, allowed), nans in zip_longest(self.rows, self.nans)]
         if self.others:
             lines.append(f"not in float64: {', '.join(self.others)}")
         return "\n".join([f"check {self.how}:", *lines])
@@ -198,8 +198,9 @@ def check(program: TracedProgram, how: str, args: Sequence[Any] | None = None) -
     account = Account()
     theirs = _WAYS[how](program, given, account)
     rows, _ = ranged(closed, given, ours, theirs, rows_of(closed, given, ours, theirs))
-    named = [(name, *row[:3]) for name, row in zip(_names(closed), rows, strict=True)]
-    return Agreement(how, named, tuple(sorted(account.others)), any([row.blind for row in rows]),
+    named = [(name, *row) for name, row in zip(_names(closed), rows, strict=True)]
+    return Agreement(how, [row[:4] for row in named], tuple(sorted(account.others)),
+                     tuple([name for name, *_, blind, _ in named if blind]),
                      tuple([row.nans for row in rows]))
 
 

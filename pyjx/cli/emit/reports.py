@@ -154,13 +154,12 @@ def _run(options: Options, program: Program) -> int:
             with working(f"checking {program.name}", options.quiet):
                 agreement = running.check(program, options.check, values)
             _tell(str(agreement))
-            status = 0 if agreement else 1
-            if not agreement and options.check != "interpreter":
+            status, untold = 0 if agreement else 1, bool(agreement.blind)
+            if status and options.check != "interpreter":
                 found = deviations.compare_program(program.jaxpr, values, "compiled", options.check)
                 _tell(str(found))
-                agreement = agreement._replace(
-                    blind=found.lost is not None and not found.lost.leaves)
-            if agreement.blind and status:
+                untold = found.lost is not None and not found.lost.leaves
+            if untold and status:
                 status = _UNTOLD
         if options.find:
             with working(f"looking for {options.find} in {program.name}", options.quiet):
