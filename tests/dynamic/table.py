@@ -148,8 +148,9 @@ EXACT = {
 REFUSED = {
     "n": ["jnp.fft.fft(x)", "jnp.fft.rfft(x)", "signal.fftconvolve(x, jnp.ones(3), 'same')",
           "jnp.pad(x, 1, mode='wrap')", "jnp.polyfit(jnp.arange(x.shape[0]) * 1.0, x, 1)"],
-    "n,n": [f"jnp.linalg.eigh({SPD})", "jnp.linalg.eigvals(x)", "linalg.schur(x)",
-            "linalg.sqrtm(x)"],
+    "n,n": [f"jnp.linalg.eigh({SPD})", f"jnp.linalg.eigvalsh({SPD})", "jnp.linalg.eig(x)",
+            "jnp.linalg.eigvals(x)", "linalg.schur(x)", "linalg.sqrtm(x)",
+            "jax.grad(lambda x: jnp.linalg.svdvals(x).sum())(x)"],
     ROWS: ["jnp.linalg.svd(x, full_matrices=False)", "jnp.linalg.pinv(x)",
            "jnp.linalg.lstsq(x, x[:, 0])", "jnp.linalg.multi_dot([x.T, x, x.T])",
            "random.normal(random.key(0, impl='rbg'), x.shape)"],
