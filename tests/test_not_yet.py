@@ -49,6 +49,16 @@ def test_other_names_say_what_to_use(other, instead):
     check_mentioned(instead)
 
 
+@pytest.mark.parametrize(("package", "name", "instead"), [
+    ("numpy", "core", ""), ("nn", "lib", ""), ("scipy", "core", ""), ("numpy", "version", ""),
+    ("numpy", "nn", ". Use jax.nn."), ("scipy", "random", ". Use jax.random."),
+    ("pyjx", "linalg", ". Use jax.numpy.linalg.")])
+def test_modules_serve_for_those_of_their_subject_alone(package, name, instead):
+    module = importlib.import_module(f"pyjx.{package}".replace("pyjx.pyjx", "pyjx"))
+    with pytest.raises(AttributeError, match=re.escape(f"no attribute '{name}'{instead}") + "$"):
+        getattr(module, name)
+
+
 def test_each_name_is_there_once():
     text = Path(not_yet.__file__).with_name("other_names.txt").read_text(encoding="utf-8")
     assert len(text.splitlines()) == len(not_yet.other_names)

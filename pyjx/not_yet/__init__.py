@@ -68,6 +68,10 @@ def meanwhile(name: str) -> str:
 # Where a name is looked for that another package has not, in this order.
 _PLACES = ("numpy", "nn", "scipy.special", "lax", "random", "numpy.linalg", "ops", "tree_util",
            "scipy.linalg", "", "experimental", "custom_batching", "ad_checkpoint")
+# Modules that have one subject wherever they are looked for, as `lib` and `core` have not.
+_SUBJECTS = ("debug", "fft", "image", "initializers", "jet", "lax", "linalg", "nn", "numpy", "ode",
+             "pallas", "profiler", "random", "scipy", "sharding", "sparse", "tree", "tree_util",
+             "typing")
 
 
 def hint(package: str, name: str) -> str:
@@ -90,19 +94,20 @@ def hint(package: str, name: str) -> str:
         if package == "pyjx" and flags:
             return f". It is a flag: jax.config.update({flags[0]!r}, ...)."
         others = {"pyjx.Array": "", "pyjx.scipy.stats": "random"}.get(package)  # are others there
-        found = [p for p in _PLACES if p != others and name in _names_of(p)]
+        found = [p for p in _PLACES if p != others and name in _package(p).__all__ and (
+            name in _SUBJECTS or not isinstance(getattr(_package(p), name), ModuleType))]
         instead = f"jax.{found[0]}.{name}".replace("..", ".") if found else None
     return f". Use {instead}." if instead else ""
 
 
 def names_elsewhere() -> list[str]:
     """The names of all packages that a hint may name."""
-    return [name for place in _PLACES for name in _names_of(place)]
+    return [name for place in _PLACES for name in _package(place).__all__]
 
 
-def _names_of(place: str) -> Sequence[str]:
+def _package(place: str) -> ModuleType:
     pyjx = sys.modules["pyjx"]
-    return (attrgetter(place)(pyjx) if place else pyjx).__all__
+    return attrgetter(place)(pyjx) if place else pyjx
 
 
 def lacking(module: str, name: str) -> AttributeError | ImportError:

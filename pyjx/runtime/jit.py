@@ -560,7 +560,7 @@ def jit(  # type: ignore[misc]
     if isinstance(inline, bool):
         inline = Inline.JAX_LATE if inline else Inline.AUTO
     elif not isinstance(inline, Inline):
-        raise ValueError(f"Invalid inline option: {inline!r}. jit takes a bool or one of jax.Inline.")
+        raise ValueError(f"Invalid inline option: {inline!r}. jit takes bool and jax.Inline.")
     if memory_budget is not None:
         compiler_options = {**(compiler_options or {}),
                             MEMORY_BUDGET: configuration.checked_budget(memory_budget)}

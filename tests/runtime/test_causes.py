@@ -128,7 +128,8 @@ def test_traces_with_other_options_are_no_causes() -> None:
     lines = [[line.partition("test_causes.py:")[2].partition(" ")[2] for line in str(
         f.explain()).splitlines() if line[:3].strip().isdigit()] for f in (a, b)]
     assert lines == [
-        ["first trace (x: f32[3])", "x: f32[3] -> f32[4]", f"{other}{named}", "x: f32[4] -> i32[3,3]"],
+        ["first trace (x: f32[3])", "x: f32[3] -> f32[4]", f"{other}{named}",
+         "x: f32[4] -> i32[3,3]"],
         [f"{other}first trace (x: f32[3])", f"{other}x: f32[3] -> f32[4]",
          named, f"{other}x: f32[4] -> i32[3,3]"]]
     assert b.explain().is_shared and [t.is_own for t in b.explain().traces] == [

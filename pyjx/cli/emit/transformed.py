@@ -520,11 +520,12 @@ def cure_here(error: BaseException, call: Call, transforms: Sequence[tuple[str, 
         words = filter(None, [derivatives[0][1], "aux"])
         return f"\n  Here has_aux=True is written --{derivatives[0][0]}={','.join(words)}."
     if derivatives and re.search("set allow_int|has a gradient", str(error)):
-        return ("\n  Here an argument is given as floats, such as f32[3], or the others are named, as "
-                f"in --{derivatives[0][0]}=1.")
+        return ("\n  Here an argument is given as floats, such as f32[3], or the others are named, "
+                f"as in --{derivatives[0][0]}=1.")
     if derivatives and "pass holomorphic=True" in str(error):
+        name = derivatives[0][0].replace("-", "_")
         return ("\n  There is no option for holomorphic=True: use --vjp or --jvp, or give "
-                f"jax.{derivatives[0][0].replace('-', '_')}(f, holomorphic=True) in the place of f.")
+                f"jax.{name}(f, holomorphic=True) in the place of f.")
     if "functools.partial" in str(error) and call.kwargs and transforms:
         return f"\n {_uncounted(call.kwargs)}"
     found = re.search(r"depends on the value of the argument (\w+)\.", str(error))
