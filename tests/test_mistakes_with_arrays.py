@@ -31,7 +31,8 @@ NO_ARRAYS: list[tuple[Any, str]] = [
     ([1, 2], "Make an array of it by jnp.asarray."),
     ([V, jnp.ones((2, 2)), 1.0], "jnp.concatenate([jnp.asarray(y).ravel() for y in x])."),
     ([[1, 2], [3]], "jnp.concatenate([jnp.asarray(y).ravel() for y in x])."),
-    ({"a": V}, "jax.tree.map(f, x) computes f of each of its leaves."),
+    ({"a": V}, "jax.tree.map(f, x) computes f of each of its leaves, and "
+     "jax.flatten_util.ravel_pytree(x)[0] is a vector of all."),
     (MATRIX, "Make an array of it: x.toarray()."),
 ]
 

@@ -118,9 +118,9 @@ def array_cure(x: Any) -> str:
     if isinstance(x, (Set, ValuesView, Iterator)):
         return "Make an array of it: jnp.asarray(list(x))."
     if isinstance(x, Mapping):
-        own = type(x) in (dict, OrderedDict, defaultdict)
-        return (f"{'It' if own else 'dict(x)'} is a tree: jax.tree.map(f, "
-                f"{'x' if own else 'dict(x)'}) computes f of each of its leaves.")
+        it, name = ("It", "x") if type(x) in (dict, OrderedDict, defaultdict) else ("dict(x)",) * 2
+        return (f"{it} is a tree: jax.tree.map(f, {name}) computes f of each of its leaves, and "
+                f"jax.flatten_util.ravel_pytree({name})[0] is a vector of all.")
     made = "x.toarray()" if _is_of_scipy(x) else getattr(type(x), "_made_array", None)
     return f"Make an array of it: {made}." if isinstance(made, str) else without_numbers(x)
 

@@ -121,6 +121,23 @@ def test_refuses():
         minimize(lambda x: x, jnp.ones(2), method="BFGS")
 
 
+@pytest.mark.parametrize(("x0", "kind", "shown"), [
+    ({"a": jnp.ones(3), "b": jnp.ones(2)}, TypeError, "{'a': float32[3], 'b': float32[2]}"),
+    ([jnp.ones(3), jnp.ones(2)], TypeError, "[float32[3], float32[2]]"),
+    (jnp.ones((3, 2)), ValueError, "(3, 2)"), (1.0, ValueError, "()")])
+def test_what_is_no_vector_is_told_how_one_is_made(x0, kind, shown):
+    def fun(x):
+        return sum([jnp.square(leaf - 2).sum() for leaf in jax.tree.leaves(x)])
+
+    with pytest.raises(kind, match=r"^minimize: expected x0 of shape") as caught:
+        minimize(fun, x0, method="BFGS")
+    assert f", got {shown}. Write flat, unravel = jax.flatten_util.ravel_pytree(x0), and " \
+        "minimize lambda v: fun(unravel(v)) from flat." in str(caught.value)
+    flat, unravel = jax.flatten_util.ravel_pytree(x0)
+    result = minimize(lambda v: fun(unravel(v)), flat, method="BFGS")
+    np.testing.assert_allclose(result.x, jnp.full_like(flat, 2.0), atol=1e-4)
+
+
 def test_minimize_names_an_option_and_a_function_of_the_user():
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'maxitr' in options; those "
                                         r"of BFGS are maxiter, norm, gtol, line_search_maxiter"):
