@@ -346,11 +346,12 @@ def _is_short_for(name: str, word: str) -> bool:
 
 def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
     said, kind, value = found.groups()
-    if kind.endswith("Tracer"):
-        said = said.replace(f"an object of type <class '{kind}'>", "a traced value")
+    said = re.sub("an object of type <class '.*Tracer'>", "a traced value", said)
+    called, ours = _called(last, value), _calls(last, users=False)
+    name = (re.findall(r" as (\w+),", called) or "x")[0]
     cure = _without_object(last) or hashable(
-        kind.rpartition(".")[2], value, found.string, _calls(last, users=False))
-    return f"{said}{shortened_text(without_addresses(value))}.\n{_called(last, value)}{cure}"
+        kind.rpartition(".")[2], value, found.string, ours, name)
+    return f"{said}{shortened_text(without_addresses(value))}.\n{called}{cure}"
 
 
 def _as_narrow(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
@@ -497,28 +498,27 @@ _TRACED = {
     "BatchTracer": "It is mapped by vmap: let in_axes be None for it"}
 
 
-def hashable(kind: str, value: str, error: str, ours: bool = False) -> str:
-    """What may be static in the place of an object of this type and text, which has no hash, as
-    the error says of it, or of what it holds; `ours` is whether a function of the library says
-    what is."""
-    left_out = ("give int(x) of a number, or tuple(x.tolist())." if ours else
+def hashable(kind: str, value: str, error: str, ours: bool = False, name: str = "x") -> str:
+    """What may be static in the place of an object of this type and text, and perhaps a name, which
+    has no hash, as the error says of it, or of what it holds; `ours` is whether a function of the
+    library says what is."""
+    inner = re.findall(r"unhashable type: (?:<class )?'(?:\w+\.)*(\w+)'", error)
+    part = inner[0] if inner and inner[0] != kind else ""  # of what has a hash of its elements'
+    name, held = ("x", f"It holds a value of type {part}. ") if part else (name, "")
+    left_out = (f"give int({name}) of a number, or tuple({name}.tolist())." if ours else
                 "leave this one out of static_argnums and static_argnames.")
-    inner = re.search(r"unhashable type: (?:<class )?'(?:\w+\.)*(\w+)'", error)
-    held = ""
-    if inner and inner[1] != kind:  # by what has a hash of its elements'
-        held = f"It holds a value of type {inner[1]}. "
-        if kind not in ("tuple", "frozenset"):
-            left_out = (f"{left_out[:-1]}, and let the class {kind} be a pytree, by "
-                        "jax.tree_util.register_dataclass.")
-        kind = inner[1]
+    if part and kind not in ("tuple", "frozenset"):
+        left_out = (f"{left_out[:-1]}, and let the class {kind} be a pytree, by "
+                    "jax.tree_util.register_dataclass.")
+    kind = part or kind
     if kind.endswith("Tracer"):
         held = held and "It holds a traced value. "
         return f"{held}{_TRACED.get(kind, _TRACED_BY_OTHERS)}, or {left_out}"
     if "PRNGKeyArray" in kind:
         return f"{held}Keys are no static arguments: {left_out}"
     if "Array" in kind or "ndarray" in kind:
-        of_array = _hashable_array(value) if not ours else ""
-        given = of_array and f"give {of_array}, or "
+        given = f"give {of_array}, or " if not ours and (
+            of_array := _hashable_array(value, name)) else ""
         return f"{held}Arrays are no static arguments: {given}{left_out}"
     if re.search(r"\b[Aa]rray\(", value):
         return f"It holds arrays, which are no static arguments: {left_out}"
@@ -531,16 +531,16 @@ def hashable(kind: str, value: str, error: str, ours: bool = False) -> str:
         "@dataclasses.dataclass(frozen=True).")
 
 
-def _hashable_array(text: str) -> str:
-    """What has a hash in the place of the array that shows as `text`: a number, or a tuple of
-    integers, which may be a shape; empty of any other."""
+def _hashable_array(text: str, name: str) -> str:
+    """What has a hash in the place of the array `name` that shows as `text`: a number, or a tuple
+    of integers, which may be a shape; empty of any other."""
     if text in ("True", "False"):
-        return "bool(x)"
+        return f"bool({name})"
     for kind in (int, float, complex):
         with suppress(ValueError):
             kind(text)
-            return f"{kind.__name__}(x)"
-    return "tuple(x.tolist())" * bool(re.fullmatch(r"\[\d+(?:\s+\d+){,7}\]", text))
+            return f"{kind.__name__}({name})"
+    return f"tuple({name}.tolist())" * bool(re.fullmatch(r"\[\d+(?:\s+\d+){,7}\]", text))
 
 
 def _unsorted(x: Any, depth: int) -> Iterator[dict[Any, Any]]:
@@ -627,7 +627,8 @@ def _as_sized(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     ran = [tb.tb_frame.f_code for tb in tracebacks_of(exc)]
     sized = [code.co_name for code in ran if is_internal(code.co_filename) and "size" in (
         code.co_varnames[:code.co_argcount + code.co_kwonlyargcount])]
-    return found.string.replace(f"jnp.{found[1]}", f"jnp.{sized[0]}") if sized else None
+    return found.string.replace(f"jnp.{found[1]}", f"jnp.{sized[0]}").replace(
+        "transformations.", f"transformations: jnp.{sized[0]}(..., size=n).") if sized else None
 
 
 def _as_endless(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:

@@ -372,11 +372,11 @@ def raise_unhashable(name: str, static: Any) -> NoReturn:
         try:
             hash(value)
         except TypeError as error:
+            cure = advice.hashable(type(value).__name__, str(value), str(error),
+                                   name=where if isinstance(where, str) else "x")
             raise ValueError("Non-hashable static arguments are not supported. An error occurred "
                              f"while trying to hash the static argument {where!r} of {name}, an "
-                             f"object of type {type(value)}, {shortened(value)}. "
-                             f"{advice.hashable(type(value).__name__, str(value), str(error))}"
-                             ) from None
+                             f"object of type {type(value)}, {shortened(value)}. {cure}") from None
     raise TypeError(f"unhashable arguments of the jitted function {name}")
 
 

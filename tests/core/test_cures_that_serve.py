@@ -192,9 +192,9 @@ STORED = "store jnp.asarray(value, ref.dtype)"
      lambda: jax.jit(lambda i, ref: ref.__setitem__(pl.ds(i, 2), jnp.zeros(2, int)))(
          1, reference())),
     # what is static in functions of the library
-    (lambda: jnp.tril(MATRIX, jnp.array(1)), "static arguments: give int(x) of a number, or",
+    (lambda: jnp.tril(MATRIX, jnp.array(1)), "static arguments: give int(k) of a number, or",
      lambda: jnp.tril(MATRIX, int(jnp.array(1)))),
-    (lambda: jnp.linalg.norm(MATRIX, axis=jnp.arange(2)), "of a number, or tuple(x.tolist()).",
+    (lambda: jnp.linalg.norm(MATRIX, axis=jnp.arange(2)), "or tuple(axis.tolist()).",
      lambda: jnp.linalg.norm(MATRIX, axis=tuple(jnp.arange(2).tolist()))),
     # sizes that are no part of a shape
     (lambda: jnp.reshape(MATRIX, (3, 2), 1), "as one tuple: (3, 2, 1).",
@@ -358,7 +358,7 @@ REGISTER = "let the class State be a pytree, by jax.tree_util.register_dataclass
                                                             "give a tuple in the place")),
     (lambda: STEP(jax.random.key(0), V), ("Keys are no static arguments: leave",)),
     (lambda: STEP(V, V), ("Arrays are no static arguments: leave",)),
-    (lambda: STEP(X, V), ("Arrays are no static arguments: give float(x), or leave",)),
+    (lambda: STEP(X, V), ("Arrays are no static arguments: give float(s), or leave",)),
 ])
 def test_what_a_static_argument_holds_is_told(call: Callable[[], Any], words: tuple[str, ...]
                                               ) -> None:
@@ -372,7 +372,7 @@ def test_what_a_static_argument_holds_is_told(call: Callable[[], Any], words: tu
     (np.array(1 + 2j), complex)])
 def test_a_number_is_static_as_one_of_pythons_of_its_kind(x: Any, kind: type) -> None:
     f: Any = jax.jit(lambda y, rate: y, static_argnames="rate")
-    words = f"Arrays are no static arguments: give {kind.__name__}(x), or leave this one out"
+    words = f"Arrays are no static arguments: give {kind.__name__}(rate), or leave this one out"
     check(lambda: f(V, rate=x), words)
     if isinstance(x, np.ndarray):  # others are traced there
         check(lambda: jax.jit(lambda y: f(y, rate=x))(V), words)
@@ -555,7 +555,7 @@ def test_an_array_in_the_place_of_a_shape_is_told_of_a_tuple(made: Any) -> None:
     static = jax.jit(made, static_argnums=0)
     said = mistake(lambda: static(shape))
     cure = re.search(r"static arguments: give (.*?), or leave", said)
-    assert cure and static(eval(cure[1], {"x": shape})).shape == (2, 3)
+    assert cure and static(eval(cure[1], {"s": shape})).shape == (2, 3)
     check(lambda: static(V), "Arrays are no static arguments: leave this one out")
 
 

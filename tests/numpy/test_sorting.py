@@ -348,6 +348,6 @@ def test_the_size_is_said_of_the_function_that_is_called(name, args):
     f = getattr(jnp, name)
     with pytest.raises(jax.errors.ConcretizationTypeError) as caught:
         jax.jit(lambda x: f(*[x] * args))(x)
-    assert f"\nThe size argument of jnp.{name} must be statically specified to use jnp.{name}" in (
-        str(caught.value))
+    assert (f"\nThe size argument of jnp.{name} must be statically specified to use jnp.{name} "
+            f"within JAX transformations: jnp.{name}(..., size=n).\n") in str(caught.value)
     jax.jit(lambda x: f(*[x] * args, size=1))(x)
