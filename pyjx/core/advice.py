@@ -149,9 +149,6 @@ _OF_KEYS = re.compile(  # which are given to what takes numbers
     r"Cannot convert_element_type from )key<|^\w+\(\) argument must be .* not 'PRNGKeyArray'$")
 
 
-_OF_SIZES = ("It is known when the program runs: jax.numpy's functions take it, as jnp.zeros(n) "
-             "and jnp.sqrt(n) do, and lax.fori_loop(0, n, ...).")
-
 # Errors of arguments, by this package or one below; other classes tell what users want whole.
 _SHORTENED = (AttributeError, IndexError, NameError, NotImplementedError, RuntimeError, TypeError,
               ValueError)
@@ -729,9 +726,8 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
      "jax.random.fold_in(key, number) and jax.random.split(key)."),
     (TypeError, "(^|(?:number|slices|integers), not |sequence by )(?:non-int of type )?"
                 "'?DimExpr'?(?: object(?= cannot be interpreted as an integer)|$)",
-     lambda exc, found, last: (
-        f"{found.re.sub(found[1] + 'a symbolic size', found.string)}. {_OF_SIZES}")),
-    (TypeError, "^loop of ufunc does not support .* DimExpr ", _OF_SIZES),
+     passed_values.as_size), (TypeError, "^loop of ufunc does not support .* DimExpr ",
+                              passed_values.as_size),
     (OverflowError, _NARROW, _as_narrow),
     (OverflowError, r"^(?:\w+: )?Python int too large to convert to C ", _as_wide),
     (Exception, "^Comparator raised exception while sorting pytree dictionary keys", _as_unsorted),

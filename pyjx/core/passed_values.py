@@ -10,10 +10,11 @@ from opcode import opname
 from types import TracebackType
 from typing import Any
 
-from pyjx.core.avals import is_valid_value
-from pyjx.core.call_code import UNKNOWN, leaves_given
+from pyjx.core.avals import SymbolicDim, is_valid_value
+from pyjx.core.call_code import UNKNOWN, leaves_given, leaves_of, values_in
 from pyjx.core.cure_texts import DELETED
 from pyjx.core.frames import is_internal, tracebacks_of
+from pyjx.core.trace import Tracer
 from pyjx.errors import as_field
 from pyjx.jaxlib_api import ArrayImpl
 from pyjx.tree_util import keystr, tree_leaves
@@ -81,3 +82,24 @@ def as_donated(exc: Exception, found: re.Match[str], last: TracebackType) -> str
             return (f"{found.string}\n{first} and {second} of {name} are one array, which is "
                     "gone once it is donated: pass jnp.copy(x) as one of them.")
     return None
+
+
+def as_size(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
+    """What takes a symbolic size, and which arrays have those that a line reads."""
+    said = found.re.sub(f"{found[1]}a symbolic size", found.string) if found.re.groups else (
+        found.string)
+    read, own = [*values_in(last)], dict[str, str]()
+    sizes = [x for value in read for x in (value if type(value) is tuple else [value])
+             if isinstance(x, SymbolicDim)]
+    users = [tb.tb_frame for tb in tracebacks_of(exc)
+             if not is_internal(tb.tb_frame.f_code.co_filename)]
+    for name, value in [item for frame in reversed(users) for item in frame.f_locals.items()]:
+        is_read = any([value is x for x in read])
+        for path, x in leaves_of(value):
+            for i, d in enumerate(x.shape if isinstance(x, Tracer) else ()):
+                if isinstance(d, SymbolicDim) and (is_read or d in sizes):
+                    own.setdefault(str(d), f"{name}{keystr(path)}.shape[{i}]")
+    whose = ", and ".join([f"{size} is {place}" for size, place in own.items()])
+    return (f"{said}. It is known when the program runs: jax.numpy's functions take it, as "
+            "jnp.zeros(n) and jnp.sqrt(n) do, and lax.fori_loop(0, n, ...)."
+            + f" Here {whose}." * bool(whose))

@@ -1,6 +1,7 @@
 """Values as error messages show them."""
 
 import os
+import re
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -253,6 +254,18 @@ def test_symbolic_sizes_are_told_without_classes_of_the_library():
                     (lambda x: np.sqrt(x.shape[0]), "sqrt method. It is known when .* jnp.sqrt")):
         with pytest.raises(TypeError, match=told):
             jax.export.export(jax.jit(f))(jax.ShapeDtypeStruct((n,), "float32"))
+    m, n = jax.export.symbolic_shape("m, n")
+    both, rows = "n is x.shape[0], and m is x.shape[1].", "m is x.shape[1]."
+    for sized, whose in ((lambda x, y: range(x.shape[0]), both),
+                         (lambda x, y: [1][y["a"].shape[1] // 2],
+                          "m is y['a'].shape[0], and n is y['a'].shape[1]."),
+                         (lambda x, y: np.sqrt(x.shape[0]), both),
+                         (lambda x, y: (lambda k: range(k))(x.shape[1]), rows)):
+        told = "do, and lax.fori_loop(0, n, ...)." + f" Here {whose}" * bool(whose)
+        with pytest.raises(TypeError, match=f"{re.escape(told)}(\n|$)"):
+            jax.export.export(jax.jit(sized))(*[
+                jax.ShapeDtypeStruct((n, m), "float32"),
+                {"a": jax.ShapeDtypeStruct((m, n), "float32")}])
     for other in (lambda x: x.shape[0](), lambda x: max("a", x.shape[0]),
                   lambda x: "a" + x.shape[0], lambda x: Path(x.shape[0])):
         with pytest.raises(TypeError) as caught:
