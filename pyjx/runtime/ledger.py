@@ -269,7 +269,7 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
         history.costs.traces += not tool
         history.costs.trace += seconds
         entry.number = 0 if tool else history.costs.traces
-        latest = history.entries[-1] if history.entries else None
+        latest = next((e for e in reversed(history.entries) if e.options == entry.options), None)
         history.entries.append(entry)
         # Functions made by one code with other values are meant to be others.
         if latest is not None and not entry.within and (

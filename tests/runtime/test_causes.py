@@ -134,6 +134,7 @@ def test_traces_with_other_options_are_no_causes() -> None:
          named, f"{other}x: f32[4] -> i32[3,3]"]]
     assert b.explain().is_shared and [t.is_own for t in b.explain().traces] == [
         False, False, True, False]
+    assert [h.retraces for h in ledger.histories() if h.name == "double"][-1] == 2
 
 
 KEY = jax.random.key(0)
