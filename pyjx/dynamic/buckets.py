@@ -481,7 +481,7 @@ class DynamicSpec(JitSpec):
         call = planned.call
         if _tracers(leaves) or _tracers(call.closed.consts):
             closed = call.closed
-            outs = dynamic_p.bind(*closed.consts, *leaves, jaxpr=consts_as_inputs(closed)
+            outs = dynamic_p.bind(*call.consts, *leaves, jaxpr=consts_as_inputs(closed)
                                   if closed.consts else closed, sizes=planned.sizes,
                                   bounds=planned.plan.bucket.bounds, name=self.name)
         elif planned.plan.earns_a_program(leaves):

@@ -434,18 +434,32 @@ def _copied(self: Any, memo: Any = None) -> Any:
 
 
 def for_programs(x: Any) -> Any:
-    """What programs have in the place of a value that they captured: a copy of an array, the same
-    for all of them, or of a host array that may change; other values as they are."""
+    """What programs have in the place of a value that they captured: of an array one copy for all
+    of them, of a host array that may change another; other values as they are."""
+    if isinstance(x, np.ndarray):
+        if x.flags.writeable or x.base is not None:
+            x = np.array(x)
+            x.flags.writeable = False
+        return x
     if type(x) is not ArrayImpl:
-        is_fixed = not x.flags.writeable if isinstance(x, np.ndarray) else not isinstance(
-            x, DataArray)
-        return x if is_fixed else copy(x)
-    known = getattr(x, "_for_programs", None)  # the copy, too, knows itself
+        return copy(x) if isinstance(x, DataArray) else x
+    known = getattr(x, "_for_programs", None)
     copied = None if known is None else known()
-    if copied is None or x.is_deleted():
-        copied = _copied(x)
-        x._for_programs = copied._for_programs = weakref.ref(copied)
+    if copied is None or x.is_deleted():  # of which a copy is refused
+        copied = as_of_programs(_copied(x))
+        x._for_programs = copied._for_programs
     return copied
+
+
+def as_of_programs(x: Any) -> Any:
+    """The array, marked as one that programs alone have: it is what they have in its place."""
+    x._for_programs = weakref.ref(x)
+    return x
+
+
+def is_of_programs(x: Any) -> bool:
+    known = getattr(x, "_for_programs", None)
+    return known is not None and known() is x
 
 
 def _setitem(self: Any, i: Any, x: Any) -> None:

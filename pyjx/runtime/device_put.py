@@ -22,7 +22,7 @@ from pyjx.engine.moves import device_put_p as device_put_p
 from pyjx.engine.tangents import Zero
 from pyjx.engine.types import Dims, Operand, Tangents, Value, Values
 from pyjx.runtime import backends, dispatch
-from pyjx.runtime.array import ArrayImpl, ExtendedArray, put, value
+from pyjx.runtime.array import ArrayImpl, ExtendedArray, is_of_programs, put, value
 from pyjx.runtime.meshes import get_abstract_mesh
 from pyjx.runtime.processes import group
 from pyjx.runtime.sharding import NamedSharding, Sharding, single_device_sharding
@@ -407,11 +407,13 @@ def block_until_ready(x: Any) -> Any:
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """The arrays that are alive on the devices of a platform, by default the default one.
+    """The arrays that are alive on the devices of a platform, by default the default one; without
+    the copies that programs have of what they captured.
 
     >>> import pyjx as jax
     >>> x = jax.numpy.ones(3)
     >>> any(x is y for y in jax.live_arrays())
     True
     """
-    return list(backends.get_backend(platform).live_arrays())
+    alive = backends.get_backend(platform).live_arrays()
+    return [x for x in alive if not is_of_programs(x)]

@@ -15,7 +15,7 @@ from pyjx.core.jaxpr import ClosedJaxpr
 from pyjx.core.specs import PartitionSpec
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_api import Sharding
-from pyjx.runtime.array import ArrayImpl, ExtendedArray, put
+from pyjx.runtime.array import ArrayImpl, ExtendedArray, as_of_programs, for_programs, put
 from pyjx.runtime.placement import Placement, in_memories
 from pyjx.runtime.sharding import NamedSharding, SingleDeviceSharding
 from pyjx.runtime.transfers import moved, put_host
@@ -81,8 +81,9 @@ class Executable:
         return placement.sharding or NamedSharding(placement.mesh, PartitionSpec())
 
     def _constants(self, program: LoweredProgram) -> list[Any]:
-        return [moved(c, s) if type(c) is ArrayImpl else argument(c, get_aval(c), s)
-                for c, s in zip(program.const_args, self._const_shardings, strict=True)]
+        values = [for_programs(c) if type(c) is ArrayImpl else c for c in program.const_args]
+        return [as_of_programs(argument(c, get_aval(c), s))
+                for c, s in zip(values, self._const_shardings, strict=True)]
 
     def handlers(self, committed: bool) -> list[Any]:
         handlers = self._handlers.get(committed)

@@ -130,7 +130,7 @@ _numbering = threading.RLock()  # while a function gets its number; a finalizer 
 class TracedCall:
     """A function traced for one signature."""
 
-    __slots__ = ("_owns", "_surroundings", "_tracers", "asks_shardings", "closed", "donated",
+    __slots__ = ("_copies", "_surroundings", "_tracers", "asks_shardings", "closed", "donated",
                  "in_tree", "name", "out_tree", "request", "static", "takes_refs")
 
     def __init__(self, closed: ClosedJaxpr, in_tree: TreeDef, out_tree: TreeDef, name: str,
@@ -147,13 +147,16 @@ class TracedCall:
         # The tracers it closes over, and where it was traced: elsewhere these may be others.
         self._tracers = [c for c in closed.consts if isinstance(c, Tracer) and type(c) is not Ref]
         self._surroundings = (state.dynamic, state.level) if self._tracers else None
-        self._owns = not closed.consts
+        self._copies: list[Any] | None = None
 
-    def own_constants(self) -> None:
-        """Copy the arrays that it captured, as it is to run when these are donated or deleted."""
-        if not self._owns:
-            self.closed.consts[:] = map(for_programs, self.closed.consts)
-            self._owns = True
+    @property
+    def consts(self) -> list[Any]:
+        """What it captured. Values are computed from copies, which stay when that is donated."""
+        if state.dynamic is not eager_trace:
+            return self.closed.consts
+        if self._copies is None:
+            self._copies = list(map(for_programs, self.closed.consts))
+        return self._copies
 
     def but(self, request: Request | None = None, in_tree: TreeDef | None = None) -> TracedCall:
         """The same, of which something else is asked, or whose leaves come in other arguments."""
@@ -341,8 +344,7 @@ class JitSpec:
         """The call as an operation of the interpreters that are active."""
         if self.options.inline is not Inline.JAX_EARLY or traced.asks_shardings:
             return self.bind_call(traced, leaves)
-        closed = traced.closed
-        return traced.out_tree.unflatten(eval_jaxpr(closed.jaxpr, closed.consts, *leaves))
+        return traced.out_tree.unflatten(eval_jaxpr(traced.closed.jaxpr, traced.consts, *leaves))
 
     def bind_call(self, traced: TracedCall, leaves: Sequence[Any]) -> Any:
         """As `bind`, in one operation also where the function is to stand in line."""
@@ -350,7 +352,7 @@ class JitSpec:
         kvs = options.compiler_options
         if kvs and state.dynamic is not eager_trace and MEMORY_BUDGET in dict(kvs):
             closed, kvs = budgets.planned(closed, self.name, kvs)
-        consts = closed.consts
+        consts = traced.consts
         if traced.asks_shardings:
             leaves = requests.constrain(leaves, traced.request.in_shardings)
         outs = jit_p.bind(*consts, *leaves, jaxpr=consts_as_inputs(closed) if consts else closed,
@@ -371,13 +373,11 @@ class JitSpec:
             if found is not None:
                 return found  # type: ignore[no-any-return]
         traced, leaves = self.trace(args, kwargs)
-        if is_eager := state.dynamic is eager_trace:
-            traced.own_constants()
         closed = traced.closed
         if closed.effects and is_replaced(closed.effects) and not (
                 dispatch.is_called_otherwise(closed)):
             closed = dispatch.pure(closed).jaxpr
-        if not is_eager or closed.effects or any(
+        if state.dynamic is not eager_trace or closed.effects or any(
                 [isinstance(x, Tracer) for x in (*leaves, *closed.consts)]):
             return self.bind(traced, leaves), None, False
         return self._compile_and_run(traced, closed, leaves)

@@ -26,6 +26,7 @@ from pyjx.guards import guard
 from pyjx.jaxlib_api import Sharding
 from pyjx.lazy import deferred
 from pyjx.runtime import abstract, backends, dispatch
+from pyjx.runtime.array import for_programs
 from pyjx.runtime.jit import JitSpec, TracedCall, Wrapped, jit, reports, spec_of
 from pyjx.runtime.placement import (
     Shardings,
@@ -230,7 +231,6 @@ class Lowered(_Stage):
                  ) -> None:
         super().__init__(spec, traced, given)
         traced.check_is_whole("lower")
-        traced.own_constants()
         if platform is None:
             _check_has_devices(given, traced)
         self._placement, _ = placement_of(traced.closed, given, traced.request, platform,
@@ -256,6 +256,7 @@ class Lowered(_Stage):
             platform=self._platform, fitted=fitted,
             placement=self._placement if self._placement.mesh is not None
             or self._platform == self._placement.platform else None)
+        self._program.const_args[:] = map(for_programs, self._program.const_args)
 
     @property
     def out_info(self) -> Any:

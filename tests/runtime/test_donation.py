@@ -147,32 +147,99 @@ def with_a_rule(mean):
     return jax.jit(jax.grad(f))
 
 
-@pytest.mark.parametrize("make", [
-    lambda m: jax.jit(lambda x: x - m),
-    lambda m: jax.jit(lambda x: m),
-    lambda m: jax.jit(jax.jit(lambda x: x - m)),
-    lambda m: jax.vmap(jax.jit(lambda x: (x - m).sum())),
-    lambda m: jax.grad(jax.jit(lambda x: (x * m).sum())),
-    lambda m: jax.jit(lambda x: jax.lax.scan(lambda c, y: (c + m.sum(), c * y), 0.0, x)),
-    lambda m: jax.jit(lambda x: x - m).lower(Z).compile(),
-    lambda m: jax.jit(lambda x: x - m, dynamic={"x": ("n", )}),
-    lambda m: jax.jit(lambda x: x - m, memory_budget="1GiB"),
-    lambda m: jax.jit(lambda x: jax.pure_callback(np.negative, x, x + m)),
-    lambda m: jax.jit(lambda x: jax.debug.print("{}", m.sum()) or x - m),
-    of_lowered, with_a_rule,
-], ids=["jit", "result", "nested", "vmap", "grad", "scan", "compiled", "dynamic", "budget",
-        "callback", "effect", "lowered", "rule"])
+def with_references(mean):
+    @jax.jit
+    def f(x):
+        total = jax.new_ref(jnp.zeros(()))
+        total[...] += mean.sum()
+        return x + total[...]
+    return f
+
+
+def with_a_key(mean):
+    return jax.jit(lambda x: x * mean + jax.random.normal(jax.random.key(0), x.shape))
+
+
+MADE = {
+    "jit": lambda m: jax.jit(lambda x: x - m),
+    "result": lambda m: jax.jit(lambda x: m),
+    "nested": lambda m: jax.jit(jax.jit(lambda x: x - m)),
+    "scan": lambda m: jax.jit(lambda x: jax.lax.scan(lambda c, y: (c + m.sum(), c * y), 0.0, x)),
+    "compiled": lambda m: jax.jit(lambda x: x - m).lower(Z).compile(),
+    "budget": lambda m: jax.jit(lambda x: x - m, memory_budget="1GiB"),
+    "callback": lambda m: jax.jit(lambda x: jax.pure_callback(np.negative, x, x + m)),
+    "effect": lambda m: jax.jit(lambda x: jax.debug.print("{}", m.sum()) or x - m),
+    "dynamic": lambda m: jax.jit(lambda x: x - m[0], dynamic={"x": ("n",)}),
+    "early": lambda m: jax.jit(lambda x: x - m, inline=jax.Inline.JAX_EARLY),
+    "lowered": of_lowered, "rule": with_a_rule, "references": with_references, "key": with_a_key,
+}
+
+
+@pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("lose", [
     lambda x: x.delete(), lambda x: jax.jit(lambda x: x * 2, donate_argnums=0)(x),
 ], ids=["deleted", "donated"])
-def test_functions_go_on_when_an_array_is_gone_that_they_captured(make, lose):
+def test_functions_go_on_when_an_array_is_gone_that_they_captured(name, lose):
     mean = jnp.full(3, 2.0)
-    f = make(mean)
+    f = MADE[name](mean)
     before = jax.tree.map(np.array, f(Z))
     lose(mean)
     assert mean.is_deleted()
     for _ in range(2):
         jax.tree.map(np.testing.assert_array_equal, f(Z), before)
+    if name == "dynamic":
+        equal(f(np.ones(4)), -np.ones(4))
+
+
+@pytest.mark.parametrize("wrap", [
+    jax.vmap, lambda f: jax.vmap(lambda x: f(x)), lambda f: jax.vmap(jax.grad(
+        lambda x: f(x).sum())), lambda f: jax.vmap(jax.jacfwd(f)),
+], ids=["vmap", "vmap in Python", "grad", "jacfwd"])
+@pytest.mark.parametrize("name", ["jit", "dynamic", "early", "references", "key"])
+def test_transformations_of_functions_go_on_likewise(name, wrap):
+    mean, x = jnp.full(3, 2.0), np.ones((2, 3), np.float32)
+    f = wrap(MADE[name](mean))
+    before = np.array(f(x))
+    mean.delete()
+    equal(f(x), before)
+
+
+@pytest.mark.parametrize("look", [
+    lambda f: jax.jit(lambda x: f(x))(Z), lambda f: jax.make_jaxpr(f)(Z),
+    lambda f: f.trace(Z).memory(), lambda f: f.lower(Z).as_text(), lambda f: f.eval_shape(Z),
+], ids=["called by another", "make_jaxpr", "memory", "lower", "eval_shape"])
+@pytest.mark.parametrize("name", ["jit", "references", "key", "dynamic"])
+def test_what_was_asked_of_them_before_is_of_no_account(name, look):
+    mean = jnp.full(3, 2.0)
+    f = MADE[name](mean)
+    look(f)
+    before = np.array(f(Z))
+    mean.delete()
+    equal(f(Z), before)
+
+
+def test_dynamic_shapes_of_themselves():
+    scale = jnp.full((), 2.0)
+    f = jax.jit(lambda x: x * scale)
+    jax.config.update("jax_dynamic_shapes", "auto")
+    try:
+        for n in (3, 4, 5):
+            f(np.ones(n, np.float32))
+        scale.delete()
+        equal(f(np.ones(5, np.float32)), np.full(5, 2.0))
+    finally:
+        jax.config.update("jax_dynamic_shapes", "off")
+
+
+def test_a_program_is_the_same_whatever_ran_before():
+    mean = jnp.ones(3)
+    inner = jax.jit(lambda x: x * mean)
+    texts = []
+    for _ in range(2):
+        texts.append(jax.jit(lambda x: inner(x) + mean).lower(Z).as_text())
+        inner(Z)
+    assert texts[0] == texts[1] and texts[0].count("tensor<3xf32>") and len(
+        jax.make_jaxpr(lambda x: inner(x) + mean)(Z).consts) == 1
 
 
 def test_captured_keys_and_references_go_on():
@@ -189,12 +256,18 @@ def test_captured_keys_and_references_go_on():
     assert total[...] == 2
 
 
-def test_captured_host_arrays_may_change():
-    mean = np.ones(30, np.float32)
-    mapped = jax.vmap(jax.jit(lambda x: x + mean))
+@pytest.mark.parametrize("make", [
+    lambda mean: mean, lambda mean: np.broadcast_to(mean, mean.shape),
+], ids=["writable", "a view that is not"])
+def test_captured_host_arrays_may_change(make):
+    array = np.ones(30, np.float32)
+    mean = make(array)
+    f = jax.jit(lambda x: x + mean)
+    mapped, lowered = jax.vmap(f), f.lower(array)
     before = mapped(np.ones((2, 30), np.float32))
-    mean[:] = 5
+    array[:] = 5
     equal(mapped(np.ones((2, 30), np.float32)), before)
+    equal(lowered.compile()(np.zeros(30, np.float32)), np.ones(30))
 
 
 def test_programs_share_one_copy_which_goes_with_them():
@@ -204,13 +277,20 @@ def test_programs_share_one_copy_which_goes_with_them():
     copies = {f.lower(x).compile()._executable.const_args[0].unsafe_buffer_pointer()
               for f in (*fs, outer) for x in (1.0, 1)}
     assert len(copies) == 1 and mean.unsafe_buffer_pointer() not in copies
-    (copy,) = fs[2].trace(1.0).jaxpr.consts
-    assert copy is not mean
-    known = weakref.ref(copy)
+    known = weakref.ref(fs[2].lower(1.0).compile()._executable.const_args[0])
     fs.clear()
-    del outer, copy
+    del outer
     jax.clear_caches()
     assert known() is None
+
+
+def test_copies_of_programs_are_no_live_arrays():
+    mean = jnp.ones(999)
+    f = jax.jit(lambda x: (x * mean).sum())
+    for x in (1.0, np.ones(1), np.ones((2, 1), np.float32)):
+        jax.grad(lambda x: f(x).sum())(1.0)
+        f(x)
+    assert [x is mean for x in jax.live_arrays() if x.shape == (999,)] == [True]
 
 
 def test_what_was_captured_when_it_was_gone_is_an_error():
