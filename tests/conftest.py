@@ -10,6 +10,7 @@ warning that tells users so is off, but where it is tested.
 """
 
 import os  # noqa: I001 -- tests.shell comes before pyjx, which reads the environment
+import signal
 import zlib
 from pathlib import Path
 
@@ -56,3 +57,14 @@ def has_gpu():
         return bool(backends.devices("cuda"))
     except RuntimeError:
         return False
+
+
+@pytest.fixture
+def alarm():
+    """Signals a timeout, of whose handler an error comes that looks like one of the disk."""
+    def stop(number, frame):
+        raise TimeoutError("too slow")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    yield lambda *args: signal.raise_signal(signal.SIGALRM)
+    signal.signal(signal.SIGALRM, before)

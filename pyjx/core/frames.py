@@ -19,6 +19,9 @@ import numpy as np
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.records import Record
 from pyjx.jaxlib_api import Traceback
+from pyjx.lazy import deferred
+
+signal = deferred("signal")
 
 _addr2location = Traceback.code_addr2location
 
@@ -118,6 +121,12 @@ def tracebacks_of(exc: BaseException) -> Iterator[TracebackType]:
     while tb is not None:
         yield tb
         tb = tb.tb_next
+
+
+def is_of_handler(exc: BaseException) -> bool:
+    """Whether a handler of a signal has raised it: it says nothing of what ran as that came."""
+    codes = [getattr(signal.getsignal(x), "__code__", None) for x in signal.valid_signals()]
+    return any([tb.tb_frame.f_code in codes for tb in tracebacks_of(exc)])
 
 
 def shown_path(path: str, most: int = 0) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from pyjx import configuration
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.frames import warn
+from pyjx.core.frames import is_of_handler, warn
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.trace import eager_trace, state
 from pyjx.dynamic.buckets import BucketUse, DynamicSpec, Planned, named_shape
@@ -42,6 +42,8 @@ class _SomeDims(DynamicSpec):
         # Nobody asked for this trace: the function runs for each size, and may fail in any way with
         # sizes that are no ints.
         except Exception as error:
+            if is_of_handler(error):
+                raise
             self.refused = True
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             warn(f"{self.name} is called with ever new sizes, and traced for each: it cannot run "

@@ -22,7 +22,7 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import avals
 from pyjx.core.bounded import kept
-from pyjx.core.frames import warn
+from pyjx.core.frames import is_of_handler, warn
 from pyjx.core.records import Record
 from pyjx.runtime.processes import group
 from pyjx.states import State
@@ -320,11 +320,13 @@ def _start(platform: str, explicit: bool) -> Any:
             load_plugin(platform)
             client = jaxlib_api.make_plugin_client(
                 platform, _client_options(platform), group.client)
-    except (RuntimeError, OSError) as error:
+    except Exception as error:
+        if is_of_handler(error):
+            raise
+        if not isinstance(error, (RuntimeError, OSError)):  # of a variable, or of a flag
+            raise RuntimeError(f"Unable to initialize backend '{platform}': {error}.") from None
         _failures[platform] = f"it failed to start: {error}"
         return None
-    except Exception as error:  # of a variable, or of a flag: no argument of who needs the backend
-        raise RuntimeError(f"Unable to initialize backend '{platform}': {error}.") from None
     _failures.pop(platform, None)
     _clients[platform] = client
     return client

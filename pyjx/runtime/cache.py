@@ -29,7 +29,7 @@ from pyjx import configuration as config
 from pyjx import jaxlib_api
 from pyjx.core import logs
 from pyjx.core.bounded import BoundedDict, kept
-from pyjx.core.frames import warn
+from pyjx.core.frames import is_of_handler, warn
 from pyjx.lazy import deferred
 
 hashlib = deferred("hashlib")  # loads OpenSSL
@@ -273,7 +273,7 @@ class Entry:
             return None
         try:
             return jaxlib_api.deserialize_executable(client, blob, devices, options, host_callbacks)
-        except Exception as error:  # whatever XLA dislikes is compiled again
+        except jaxlib_api.JaxRuntimeError as error:  # what XLA dislikes is compiled again
             self._discard(error)
             return None
 
@@ -283,7 +283,7 @@ class Entry:
             return
         try:
             blob = client.serialize_executable(executable)
-        except Exception as error:  # not every platform can
+        except jaxlib_api.JaxRuntimeError as error:  # not every platform can
             _failed(error, "an executable cannot be kept")
             return
         if len(blob) < config.persistent_cache_min_entry_size_bytes.value:
@@ -295,6 +295,8 @@ class Entry:
         try:
             self._write(blob)
         except OSError as error:
+            if is_of_handler(error):
+                raise
             _failed(error, "the compilation cache cannot be written")
 
     def verify(self, loaded: Any, compile: Callable[[], Any]) -> None:
@@ -324,7 +326,9 @@ class Entry:
                 if not (stat.S_ISREG(info.st_mode) and _is_private(info)):
                     return None
                 content = f.read()
-        except OSError:
+        except OSError as error:
+            if is_of_handler(error):
+                raise
             return None
         start = len(_MAGIC) + _DIGEST_SIZE
         blob = content[start:]

@@ -43,6 +43,19 @@ def test_what_cannot_be_dynamic_is_said_once_and_stays_as_it_was():
                                        atol=1e-6)
 
 
+def test_a_timeout_is_no_reason_to_stay_as_it_was(alarm):
+    late = True
+    fun = jax.jit(lambda x: alarm() if late and type(x.shape[0]) is not int else x + 1)
+    with config.dynamic_shapes("auto"):
+        fun(ones(1))
+        fun(ones(2))
+        with pytest.raises(TimeoutError, match="too slow"):
+            fun(ones(3))
+        late = False
+        fun(ones(3))
+    assert fun.explain().buckets
+
+
 @pytest.mark.parametrize("chosen", [
     lambda x: x.shape[0] == 5, lambda x: x.shape[0] % 2 == 0, lambda x: x.shape[0] in (5, 7),
     lambda x: x.shape == (5,), lambda x: not x.shape[0] % 3, lambda x: x.size == 5,

@@ -83,6 +83,20 @@ def test_no_argument_is_blamed_where_a_backend_does_not_start(
     assert out.startswith("Unable to initialize backend 'cpu") and words in out
 
 
+@pytest.mark.parametrize("kind", ["TimeoutError", "KeyError"])
+def test_a_timeout_is_no_failure_of_a_backend(run_python, kind):
+    assert run_python(f"""
+import signal
+from pyjx.runtime import backends
+def stop(number, frame):
+    raise {kind}("too slow")
+signal.signal(signal.SIGALRM, stop)
+backends._make_cpu_client = lambda: signal.raise_signal(signal.SIGALRM)
+try: backends.devices()
+except {kind} as error: print(error)
+""").strip().strip("'") == "too slow"
+
+
 def test_platforms_flag(run_python):
     assert run_python(COUNT, JAX_PLATFORMS="cpu") == "1 {}\n"
     out = run_python(

@@ -2,6 +2,7 @@
 
 import os
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -161,6 +162,29 @@ def test_what_xla_cannot_load_is_compiled_again(cache_folder):
     place._write(b"checksummed, but no executable")
     check(5)
     assert entry.stat().st_size > 1000
+
+
+@pytest.mark.parametrize("place", [
+    "pyjx.jaxlib_api.deserialize_executable", "pyjx.runtime.cache._is_private", "os.replace"])
+def test_a_timeout_is_no_fault_of_an_entry(cache_folder, monkeypatch, alarm, place):
+    if place != "os.replace":
+        check(8)
+    with monkeypatch.context() as context:
+        context.setattr(place, alarm)
+        if place.endswith("_is_private"):
+            context.setattr(cache, "_usable", lambda folder: True)
+        with pytest.raises(TimeoutError, match="too slow"):
+            check(8)
+    assert len(entries(cache_folder)) == (place != "os.replace")
+    monkeypatch.setattr(cache, "_failed", None)  # would be called to note that one is dropped
+    check(8)
+
+
+def test_a_timeout_of_what_is_not_kept_is_no_failure(cache_folder, alarm):
+    cache_folder.mkdir()
+    client = SimpleNamespace(serialize_executable=alarm)
+    with pytest.raises(TimeoutError, match="too slow"):
+        cache.Entry(str(cache_folder), b"key").store(client, None, 1.0)
 
 
 def test_a_symbolic_link_is_not_followed(cache_folder, tmp_path):
