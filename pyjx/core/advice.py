@@ -344,10 +344,9 @@ def _is_short_for(name: str, word: str) -> bool:
 def _as_static(exc: Exception, found: re.Match[str], last: TracebackType) -> str:
     said, kind, value = found.groups()
     said = re.sub("an object of type <class '.*Tracer'>", "a traced value", said)
-    called, ours = _called(last, value), _calls(last, users=False)
-    name = (re.findall(r" as (\w+),", called) or "x")[0]
+    (called, argument), ours = _called(last, value), _calls(last, users=False)
     cure = _without_object(last) or hashable(
-        kind.rpartition(".")[2], value, found.string, ours, name)
+        kind.rpartition(".")[2], value, found.string, ours, argument or "x")
     return f"{said}{shortened_text(without_addresses(value))}.\n{called}{cure}"
 
 
@@ -559,13 +558,13 @@ def _calls(last: TracebackType, users: bool) -> bool:
     return code is not None and is_internal(code.co_filename) != users
 
 
-def _called(last: TracebackType, unhashable: str) -> str:
-    """The jitted function that a line calls, its static arguments, and which of them is the one of
-    that text, which cannot be hashed; empty if that is unclear."""
+def _called(last: TracebackType, unhashable: str) -> tuple[str, str]:
+    """The jitted function that a line calls, in words, and which of its static arguments is the one
+    of that text, which cannot be hashed; empty if that is unclear."""
     name, value = value_called(last.tb_frame, last.tb_lasti)
     static, given = _static(value), dict[str, Any]()
     if static is None:
-        return ""
+        return "", ""
     with suppress(TypeError):
         args, kwargs = arguments_at(last.tb_frame, last.tb_lasti) or ([], {})
         given = signature(value).bind_partial(*args, **kwargs).arguments
@@ -576,7 +575,8 @@ def _called(last: TracebackType, unhashable: str) -> str:
     argument = " as " * bool(by) + " or ".join(by)
     if is_internal(last.tb_frame.f_code.co_filename):
         name = value.__name__
-    return f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. "
+    return (f"It was given to {name}{argument}, whose static arguments are: {', '.join(static)}. ",
+            by[0] if by else "")
 
 
 def _as_no_key(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:

@@ -177,7 +177,7 @@ def _tried(source: str, args: list[Any], fails: _Reference | None, how: str, sec
         _, status = os.waitpid(pid, 0)
         words.seek(0)
         said = words.read().decode(errors="replace")[-_WORDS:]
-    if answer:
+    with contextlib.suppress(EOFError, pickle.UnpicklingError):  # none, or not the whole
         found: Outcome = pickle.loads(answer)  # of our own child
         return found._replace(words=said + found.words)
     if late:

@@ -386,10 +386,9 @@ class _Mapped(Record):
         return signature.leaf_names(signature.parameters_of(self.fun), tree, ())
 
     def _places(self, in_tree: TreeDef) -> list[tuple[str, str]]:
-        """Each leaf by its position, such as `args[0]`, and in words by its parameter, if it has
-        one of its own."""
+        """Each leaf by its position, `args[0]`, and by its parameter if it has one, ` (x)`."""
         places = [f"args{path}" for path in leaf_paths(in_tree)]
-        return [(place, f", which is {name}," * (name != place))
+        return [(place, f" ({name})" * (name != place))
                 for place, name in zip(places, self._leaf_names(in_tree), strict=True)]
 
 
@@ -462,10 +461,10 @@ def _check_type(spec: PartitionSpec, aval: ShapedArray | AbstractRef, names: fro
     lies, asked = [s.update(partitions=[*s, *[None] * (aval.ndim - len(s))])
                    for s in (_spec_of(aval, names), spec_along(spec, names))]
     if lies != asked:
-        place = "".join(places()[i]).rstrip(",")
         raise ValueError(f"in_specs passed to shard_map: {asked} does not match the specs of the "
-                         f"input: {lies} for arg: {aval.str_short()}, of {place}. Without "
-                         "`in_specs` arguments are cut as they lie; to move one before, "
+                         f"input: {lies} for arg: {aval.str_short()}, of "
+                         f"{''.join(places()[i])}. Without `in_specs` arguments are cut as they "
+                         "lie; to move one before, "
                          f"jax.device_put(x, NamedSharding(mesh, {asked})) does, or jax.reshard "
                          "within jax.set_mesh(mesh).")
 

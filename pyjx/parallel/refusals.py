@@ -25,7 +25,7 @@ def raise_too_long(what: str, by_axes: bool, fun: str, spec: PartitionSpec,
         f"A scalar {kind} that is not the same on all devices needs an axis, such as x[None], "
         "along which the devices' values lie side by side, or a sum by psum and `P()`."
         if varies else f"A scalar {kind} needs the {what} entry of `P()`.")
-    if not aval.ndim and re.search(r"\]\[\d+\]$", where):
+    if not aval.ndim and re.search(r"\]\[\d+\]( \(|$)", where):
         cure = "A list of numbers is a tree of scalars: give jnp.array of it."
     if by_axes:
         cure = f"Its last axis is {aval.ndim - 1}." if aval.ndim else cure.replace("`P()`", "None")

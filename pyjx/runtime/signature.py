@@ -340,7 +340,7 @@ def _as_it_is(name: str, whole: bool, x: Any) -> str:
     except TypeError:
         scope = (f"{wanted}let it come from the enclosing scope, not from an argument: as it "
                  "cannot be hashed, it cannot be a static one either.")
-        return pytree + scope if "dataclass" in pytree else scope + pytree
+        return pytree + scope if hasattr(x, "__dataclass_fields__") else scope + pytree
     method = ": static_argnums=0 for a method, if its object does not change" * (name == "self")
     static = "mark the argument as static" if whole else (
         "take it out of the tree and give it as an argument of its own that is static")

@@ -22,6 +22,8 @@ from pyjx.tree_util import tree_structure
 
 # Wolfe's conditions: f(a) <= f(0) + DECREASE a f'(0) and |f'(a)| <= CURVATURE |f'(0)|.
 DECREASE, CURVATURE = 1e-4, 0.9
+_NO_VECTOR = ("minimize: expected x0 of shape (n,), got {}. Write flat, unravel = jax.flatten_util."
+              "ravel_pytree(x0), and minimize lambda v: fun(unravel(v)) from flat.")
 
 
 class Point(NamedTuple):
@@ -338,13 +340,11 @@ def minimize(fun: Callable[..., Any], x0: ArrayLike, args: tuple[Any, ...] = (),
         raise TypeError(f"args argument to jax.scipy.optimize.minimize must be a tuple, got {args}")
     if method.lower() not in _METHODS:
         raise ValueError(f"Method {method} not recognized; expected one of {', '.join(_METHODS)}")
-    is_tree = tree_structure(x0).num_nodes > 1 and not is_like_array(x0)
-    start = jnp.asarray(() if is_tree else x0)
-    if is_tree or start.ndim != 1:
-        raise (TypeError if is_tree else ValueError)(
-            f"minimize: expected x0 of shape (n,), got {tree_text(x0) if is_tree else start.shape}"
-            ". Write flat, unravel = jax.flatten_util.ravel_pytree(x0), and minimize "
-            "lambda v: fun(unravel(v)) from flat.")
+    if tree_structure(x0).num_nodes > 1 and not is_like_array(x0):
+        raise TypeError(_NO_VECTOR.format(tree_text(x0)))
+    x0 = jnp.asarray(x0)
+    if x0.ndim != 1:
+        raise ValueError(_NO_VECTOR.format(x0.shape))
     given = dict(options or {})
     if tol is not None:
         given.setdefault("gtol", tol)
@@ -354,11 +354,11 @@ def minimize(fun: Callable[..., Any], x0: ArrayLike, args: tuple[Any, ...] = (),
             raise TypeError(f"minimize: got an unexpected keyword argument {option!r} in options; "
                             f"those of {method} are {', '.join(known)}.")
     if given.get("maxiter") is None:
-        given["maxiter"] = 200 * start.size
+        given["maxiter"] = 200 * x0.size
     given_args = wraps(fun, lambda x: _scalar(fun, fun(x, *args)))
-    if not jnp.iscomplexobj(start):
-        return run(given_args, start, **given)
-    return _over_complex(run, given_args, start, given)
+    if not jnp.iscomplexobj(x0):
+        return run(given_args, x0, **given)
+    return _over_complex(run, given_args, x0, given)
 
 
 def _scalar(fun: Callable[..., Any], value: Any) -> Any:

@@ -374,9 +374,9 @@ def test_errors(mesh):
         smap(lambda x, y: x, (P("x"), P("x")), P("x"))(X[:6], X[:7])
     with pytest.raises(ValueError, match="in_specs entry which is too long"):
         smap(lambda x: x, P("x", None, None), P("x"))(X)
-    with pytest.raises(ValueError, match=r"args\[0\]\['w'\], which is params\['w'\], has"):
+    with pytest.raises(ValueError, match=r"args\[0\]\['w'\] \(params\['w'\]\) has"):
         smap(lambda params: params, P("x", None, None), P("x"))({"w": X})
-    with pytest.raises(ValueError, match=r"args\[1\] of shape float32\[7\S+, which is batch, has"):
+    with pytest.raises(ValueError, match=r"args\[1\] of shape float32\[7\S+ \(batch\) has"):
         smap(lambda params, batch: params, (P(), P("x")), P())(1.0, X[:7])
     with pytest.raises(ValueError, match=r"the passed args\[0\] has shape"):
         smap(lambda *args: args[0], P("x", None, None), P("x"))(X)
