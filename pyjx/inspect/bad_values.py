@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -180,6 +181,7 @@ _CURES = {
 }
 _UNDER_GRAD = ("Where a derivative is taken, choose a harmless operand before the operation, as in "
                "f(jnp.where(ok, x, 1.0)): a `where` behind it lets 0 * inf through.")
+_LARGE = re.compile("add|conv|dot|mul|prod|square|sub|sum")  # in names of what has no poles
 _BEYOND = ("Its result is beyond the range of its type: scale its operands, or compute it in a "
            "wider type (dtype=, astype; float64 takes jax_enable_x64).")
 _OF_MATRICES = {
@@ -200,7 +202,8 @@ def _cure(found: BadValue) -> str:
         return f"Its operands are infinite: {_OF_INFS} finds what made them so."
     if name in _OF_MATRICES:
         return _OF_MATRICES[name]
-    if found.what == "inf" and (name == "mul" or name not in _CURES):
+    is_power = name in ("integer_pow", "pow") and found.operands[0].there  # that of 0 is a pole
+    if found.what == "inf" and (_LARGE.search(name) or is_power):
         return _BEYOND  # where a derivative is taken no other operand helps
     derivative = f" {_UNDER_GRAD}" if "derivative" in found.transformation else ""
     return f"{_CURES[name]}.{derivative}" if name in _CURES else ""

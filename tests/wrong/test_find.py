@@ -141,6 +141,20 @@ def test_the_cure_of_what_leaves_the_range_is_no_choice_of_operands(fun, derived
     assert "beyond the range of its type: scale" in text and "jnp.where" not in text, text
 
 
+@pytest.mark.parametrize("fun", [
+    lambda x: x**-1, lax.reciprocal, lambda x: jnp.arctanh(x + 1), lax.lgamma,
+    lambda x: lax.erf_inv(x + 1), lambda x: jnp.log1p(x - 1), jnp.log2, lambda x: x**-1.5,
+    lambda x: jax.pure_callback(lambda x: x + np.float32(np.inf), x, x)])
+def test_poles_are_not_told_to_be_beyond_the_range(fun):
+    found = inspect.find(fun, jnp.float32(0), what="inf")
+    assert found and "beyond the range" not in str(found), found
+
+
+def test_powers_leave_the_range_elsewhere():
+    for fun, x in ((lambda x: x**5, 1e10), (lambda x: x**-5, 1e-10), (lambda x: x**2.5, 1e20)):
+        assert "beyond the range" in str(inspect.find(fun, jnp.float32(x), what="inf"))
+
+
 @pytest.mark.parametrize(("fun", "x", "cure"), [
     (jnp.linalg.cholesky, -np.eye(3), "not positive definite"),
     (lambda a: jax.scipy.linalg.solve(a, a[0], assume_a="pos"), -np.eye(3),
