@@ -127,9 +127,8 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
     """As `find`, in a program on flat arguments."""
     with configuration.debug_nans(False), configuration.debug_infs(False):
         closed, values, more = repeatable(closed, leaves)
-        finder = _Finder(what, [*notes, *more])
+        first = finder = _Finder(what, [*notes, *more])
         found = finder.chase(closed, values, WHOLE, None, Spot(None, None), _Path((), ()))
-        unseen = [] if found is not None else finder.unseen(closed)
         if found is None and what == "inf":  # a nan may come of one
             finder = _Finder(what, [*notes, *more], _is_not_finite)
             found = finder.behind_nans(closed, values)
@@ -139,11 +138,12 @@ def find_in(closed: ClosedJaxpr, leaves: Sequence[Any], what: str | Callable[[An
             clean = changed(closed, partial(_clean, finder.bad))
             other = again.chase(clean, values, WHOLE, None, Spot(None, None), _Path((), ()))
             found = other if isinstance(other, BadValue) else found
-    if isinstance(found, int):
-        names = closed.jaxpr.debug_info.arg_names
-        name = names[found] if names else f"argument {found}"
-        return finder.of_argument(name, leaves[found])
-    return found if found is not None else BadValue(finder.what, notes=(*finder.notes, *unseen))
+        if isinstance(found, int):
+            names = closed.jaxpr.debug_info.arg_names
+            name = names[found] if names else f"argument {found}"
+            return finder.of_argument(name, leaves[found])
+        return found if found is not None else BadValue(
+            finder.what, notes=(*finder.notes, *first.unseen(closed)))
 
 
 def _clean(bad: Callable[[Any], Any], eqn: JaxprEqn) -> JaxprEqn:
@@ -340,9 +340,9 @@ class _Finder:
 
     def __init__(self, what: str | Callable[[Any], Any], notes: list[str],
                  predicate: Callable[[Any], Any] | None = None) -> None:
-        name = getattr(what, "__name__", "<")
+        name = getattr(what, "__name__", "")
         self.what = what if isinstance(what, str) else (
-            f"value of which {'the condition' if '<' in name else name} holds")
+            f"value of which {name if name.isidentifier() else 'the condition'} holds")
         self.predicate = predicate or (KINDS[what] if isinstance(what, str) else what)
         self.notes = notes
         self.programs: dict[Any, _Straight] = {}
