@@ -73,14 +73,12 @@ class RuleCheck(Record):
     Attributes:
       wrong: `WrongRule`, in the order of the program.
       checked: how many operations were.
-      passed_by: names of operations that were not.
-      reasons: why not, of each of these.
+      passed_by: pairs of the name of an operation that was not, and why.
     """
 
     wrong: tuple[WrongRule, ...]
     checked: int
-    passed_by: tuple[str, ...]
-    reasons: tuple[str, ...] = ()
+    passed_by: tuple[tuple[str, str], ...]
 
     def __bool__(self) -> bool:
         return bool(self.checked) and not self.wrong
@@ -92,8 +90,7 @@ class RuleCheck(Record):
         if not self.checked:
             lines.append("  nothing was checked: call it with floating-point numbers, at which its "
                          "operations are smooth")
-        lines += [f"  not checked: {name}, {why}"
-                  for name, why in zip(self.passed_by, self.reasons, strict=True)]
+        lines += [f"  not checked: {name}, {why}" for name, why in self.passed_by]
         return "\n".join(lines)
 
 
@@ -136,8 +133,7 @@ def check_rules(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> RuleCheck
         check.checked -= len(refused)
         check.passed_by |= {rule.operation: "which is refused in double precision alone"
                             for rule in refused}
-    passed_by = dict(sorted(check.passed_by.items()))
-    return RuleCheck(tuple(check.wrong), check.checked, tuple(passed_by), tuple(passed_by.values()))
+    return RuleCheck(tuple(check.wrong), check.checked, tuple(sorted(check.passed_by.items())))
 
 
 def _wide(x: Any) -> Any:

@@ -91,7 +91,7 @@ def test_what_is_refused_in_double_precision_alone_is_not_wrong():
 
     twice.defjvp(lambda primals, tangents: (2 * primals[0], 2 * tangents[0].astype("f4")))
     found = inspect.check_rules(lambda x: jnp.sin(twice(x)).sum(), X)
-    assert found and found.passed_by == ("twice",), found
+    assert found and [name for name, _ in found.passed_by] == ["twice"], found
 
 
 @pytest.mark.parametrize("mode", ["jvp", "vjp"])
@@ -132,7 +132,8 @@ def test_what_is_right():
 
     found = inspect.check_rules(f, X, W)
     assert found and found.checked > 30, found
-    assert found.passed_by == ("scan", "solve", "stop_gradient")
+    assert [name for name, _ in found.passed_by] == ["scan", "solve", "stop_gradient"]
+    assert "not checked: scan, since" in str(inspect.RuleCheck((), 1, (("scan", "since"),)))
 
 
 def kinked(factor):
