@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -259,8 +258,8 @@ class Deviation(Record):
       found: the largest difference between the two ways on the same operands.
       allowed: what rounding makes of it.
       leaves: where the operation is right, and a number leaves the range of its type, what becomes
-        of it, such as `underflows to 0 in float32`; `found` is then the number, or nan where it is
-        one on the way to the result, and `allowed` the limit. Empty otherwise.
+        of it, such as `underflows to 0 in float32`; `found` is then the number, and `allowed` the
+        limit. Empty otherwise.
     """
 
     operation: str
@@ -278,8 +277,7 @@ class Deviation(Record):
 
     def __str__(self) -> str:
         if self.leaves:
-            number = "a partial result" if math.isnan(self.found) else f"{self.found:.3g}"
-            return (f"{self.place}: {number} {self.leaves}, where the limit is "
+            return (f"{self.place}: {self.found:.3g} {self.leaves}, where the limit is "
                     f"{self.allowed:.3g}")
         return (f"{self.place}: differs by {self.found:.3g} on the same operands, rounding "
                 f"explains {self.allowed:.3g}")

@@ -28,9 +28,8 @@ from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.inspect.bad_values import Comparison, Deviation, Step, exit_text, place_text
 from pyjx.inspect.finding import WHOLE, OnDevices, Whole
 from pyjx.inspect.loops import programs_within
-from pyjx.inspect.numpy_interpreter import Account, Rounded, evaluate, limits_of
+from pyjx.inspect.numpy_interpreter import Account, Rounded, adds_up, evaluate, limits_of
 from pyjx.inspect.running import Row, compared, double, ranged, raw, rows_of, scale_of, typed
-from pyjx.inspect.sources import is_in_place
 from pyjx.inspect.straight import (
     changed,
     check_keywords,
@@ -83,17 +82,17 @@ class Judge:
     """Who says what is wrong."""
 
     def of(self, sides: Sequence[Side], eqns: Sequence[JaxprEqn], envs: Sequence[Env]
-           ) -> tuple[float, ...] | None:
-        """By how much the results of an operation are wrong, and what is let pass; None if they are
-        right, and nothing where that is to be seen in the programs that it holds."""
+           ) -> tuple[Any, ...] | None:
+        """What a `Deviation` says of an operation whose results are wrong, from `found` on; None if
+        they are right, and nothing where that is to be seen in the programs that it holds."""
         raise NotImplementedError
 
     def inside(self, parts: Sequence[Part]) -> bool:
         """Whether the results of what an equation runs are wrong."""
         raise NotImplementedError
 
-    def fault(self, eqn: JaxprEqn, steps: tuple[Step, ...], wrong: tuple[float, ...]) -> Deviation:
-        return Deviation(eqn.primitive.name, line_of(eqn), steps, wrong[0], wrong[1])
+    def fault(self, eqn: JaxprEqn, steps: tuple[Step, ...], wrong: tuple[Any, ...]) -> Deviation:
+        return Deviation(eqn.primitive.name, line_of(eqn), steps, *wrong)
 
 
 def made_by(closed: ClosedJaxpr) -> dict[Any, tuple[str, str]]:
@@ -224,22 +223,21 @@ def compare_program(closed: ClosedJaxpr, leaves: Sequence[Any], a: Way = "compil
     if not _agree(rows):
         found = faults(_Rerun(first, second), (first,), (closed,), (given,))
         deviations = list(itertools.islice(found, 8 * _MOST))
-    left = next((x for x in deviations if x.leaves), None)
+    lost = next((x for x in deviations if x.leaves), None)
     deviations = [x for x in deviations if not x.leaves]
     if deviations:
         worst = sorted(deviations, key=lambda x: -x.found / max(x.allowed, 1e-300))[:_MOST]
         result = result._replace(first=deviations[0], worst=tuple(worst),
                                  growth=_growth(closed, given, first, second))
-    lost = None if deviations else left
-    if not deviations and left is None and not _agree(rows):
+    elif lost is None and not _agree(rows):
         rows, lost = ranged(closed, given, ours, theirs, rows)
         result = result._replace(**_public(rows))
         lost = lost or next(
             (_lost_in(closed, given, k) for k, row in enumerate(rows) if row.blind), None)
-    held = {e.primitive.name for e in all_eqns(straight(closed)) if holds_jaxprs(e)
-            and e.primitive.name not in _OPENED
-            and (program_of(e.primitive, e.params) is None or not opened(e))}
-    return result._replace(lost=lost, whole=tuple(sorted(held | second.account.others)))
+    held = second.account.others | {e.primitive.name for e in all_eqns(straight(closed))
+                                    if holds_jaxprs(e) and e.primitive.name not in _OPENED and (
+                                        program_of(e.primitive, e.params) is None or not opened(e))}
+    return result._replace(lost=None if deviations else lost, whole=tuple(sorted(held)))
 
 
 def _public(rows: Sequence[Row]) -> dict[str, Any]:
@@ -356,18 +354,29 @@ def _flushed(x: Any) -> Any:
                     np.zeros((), array.dtype), array)
 
 
-def _left(eqn: JaxprEqn, ours: Any, theirs: Any) -> float | None:
-    """The limit of its type that partial results leave, where that is why the result is no number,
-    or 0, in one way alone."""
-    if not dtypes.has_dtype(ours, np.floating):
+_PRODUCTS = ("cumprod", "linear_recurrence", "reduce_prod", "scatter_mul")
+
+
+def _left(alone: ClosedJaxpr, given: Sequence[Any], ours: Any, theirs: Any
+          ) -> tuple[float, float, str] | None:
+    """What is said of a sum or product that is no number, or 0, in one way alone, if it is because
+    partial results may leave the range of their type; else None."""
+    neutral = float(alone.eqns[0].primitive.name in _PRODUCTS)
+    if not dtypes.has_dtype(ours, np.floating) or not (neutral or adds_up(alone.eqns[0])):
         return None
-    with np.errstate(over="ignore"):
-        theirs = theirs.astype(ours.dtype)
-    over = ~(np.isfinite(ours) & np.isfinite(theirs)) & (ours != theirs)
-    under = ((ours == 0) != (theirs == 0)) & ("prod" in eqn.primitive.name)
-    if not compared(np.where(over | under, theirs, ours), theirs)[0]:
+    # Of all numbers that make a partial result larger, or of a product smaller.
+    (large,), (small,) = [double(alone, [
+        further(np.where(np.isfinite(x) & (x != 0), np.abs(x), neutral), neutral)
+        if dtypes.has_dtype(x, np.floating) else x for x in given], Account())
+        for further in (np.maximum, np.minimum)]
+    least, most = limits_of(ours.dtype)
+    over = ~(np.isfinite(ours) & np.isfinite(theirs)) & (large >= most)
+    under = ((ours == 0) != (theirs == 0)) & (small < least * neutral)
+    left = over | under
+    if not compared(np.where(left, 0, ours), np.where(left, 0, theirs))[0]:
         return None
-    return limits_of(ours.dtype)[int(over.any())]
+    number, limit = (large[over].max(), most) if over.any() else (small[under].min(), least)
+    return float(number), limit, f"(at worst, on the way) {exit_text(limit == least, ours.dtype)}"
 
 
 class _Rerun(Judge):
@@ -377,7 +386,7 @@ class _Rerun(Judge):
         self.first, self.second = first, second
 
     def of(self, sides: Sequence[Side], eqns: Sequence[JaxprEqn], envs: Sequence[Env]
-           ) -> tuple[float, ...] | None:
+           ) -> tuple[Any, ...] | None:
         alone = stretch(eqns)
         given, ours = [[envs[0][v] for v in vs] for vs in (alone.jaxpr.invars, alone.jaxpr.outvars)]
         theirs = self.second.run("", alone, given)
@@ -389,16 +398,10 @@ class _Rerun(Judge):
             rows = rows_of(alone, given, ours, theirs)
         if _agree(rows):
             return None
-        wrong = [(row.found, row.allowed) for row in rows if not row.ok]
-        if len(rows) == len(wrong) == 1 and not is_in_place(eqns[0].primitive):
-            limit = _left(eqns[0], *map(np.asarray, (*ours, *theirs)))
-            wrong = wrong if limit is None else [(np.nan, limit)]
+        wrong = [(row.found, row.allowed, "") for row in rows if not row.ok]
+        if len(rows) == len(wrong) == 1:
+            wrong = [_left(alone, given, *map(np.asarray, (*ours, *theirs))) or wrong[0]]
         return max(wrong, default=())
-
-    def fault(self, eqn: JaxprEqn, steps: tuple[Step, ...], wrong: tuple[float, ...]) -> Deviation:
-        found = super().fault(eqn, steps, wrong)
-        return found._replace(leaves=exit_text(wrong[1] < 1, eqn.outvars[0].aval.dtype)) \
-            if np.isnan(wrong[0]) else found
 
     def inside(self, parts: Sequence[Part]) -> bool:
         _, body, given, outs, _ = parts[0]
@@ -451,7 +454,7 @@ class _Lost(Judge):
         self.limit = limit
 
     def of(self, sides: Sequence[Side], eqns: Sequence[JaxprEqn], envs: Sequence[Env]
-           ) -> tuple[float, ...] | None:
+           ) -> tuple[Any, ...] | None:
         pairs = list(zip(eqns, envs, strict=True))
         before = _error(*[operands_of(eqn, env) for eqn, env in pairs])
         after = _error(*[[env[v] for v in eqn.outvars if v in env] for eqn, env in pairs])
@@ -553,7 +556,7 @@ class _Parts(Judge):
     """Looks for where the parts do not make up the whole."""
 
     def of(self, sides: Sequence[Any], eqns: Sequence[JaxprEqn], envs: Sequence[Env]
-           ) -> tuple[float, ...] | None:
+           ) -> tuple[Any, ...] | None:
         eqn, other = eqns
         if eqn.primitive not in (other.primitive, sharding_constraint_p):
             return None  # the function asks for the number of devices
@@ -566,13 +569,13 @@ class _Parts(Judge):
         errors = [_apart(x, y, side.scope) for x, y in zip(ours, theirs, strict=True)]
         return not errors or any([error > allowed for error, allowed in errors])
 
-    def fault(self, eqn: JaxprEqn, steps: tuple[Step, ...], wrong: tuple[float, ...]) -> Deviation:
+    def fault(self, eqn: JaxprEqn, steps: tuple[Step, ...], wrong: tuple[Any, ...]) -> Deviation:
         if eqn.primitive.holder.within is not None:  # all is right within
-            body, k = straight(eqn.params["jaxpr"]), int(wrong[2])
+            body, k = straight(eqn.params["jaxpr"]), wrong[2]
             steps = (*steps, Step.of(f"result {k} of {eqn.primitive.name}, which out_specs takes "
                                      f"for {eqn.params['out_specs'][k]}", eqn))
             eqn = next((e for e in body.eqns if body.jaxpr.outvars[k] in e.outvars), eqn)
-        return super().fault(eqn, steps, wrong)
+        return super().fault(eqn, steps, wrong[:2])
 
 
 def _apart(parts: Any, whole: Any, scope: Whole) -> tuple[float, float]:

@@ -54,7 +54,7 @@ class Rounded(Account):
         self.errors = errors
 
     def taken(self, eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
-        if not _adds_up(eqn):
+        if not adds_up(eqn):
             return operands
         return [_to_one_side(x, v.aval, self.errors)
                 for x, v in zip(operands, eqn.invars, strict=True)]
@@ -156,7 +156,7 @@ _ADDING = frozenset([lax.conv_general_dilated_p, lax.digamma_p, lax.dot_general_
                      lax.lgamma_p, lax.scatter_add_p, lax.select_and_scatter_add_p])
 
 
-def _adds_up(eqn: JaxprEqn) -> bool:
+def adds_up(eqn: JaxprEqn) -> bool:
     """Whether an operation rounds numbers in between, of which its results say nothing."""
     made = eqn.primitive
     return made in _ADDING or "sum" in made.name or made.holder.within is not None
