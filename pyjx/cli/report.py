@@ -266,7 +266,7 @@ def _lines() -> list[Section]:
     values: set[tuple[float, str, str, str, str]] = set()
     for name, closed in [(Function(h.name, h.place), closed) for h in ledger.histories()
                          for e in h.entries
-                         if not e.within and (closed := e.program()) is not None]:
+                         if not (e.within or e.tool) and (closed := e.program()) is not None]:
         places = Places()
         listing = jaxpr_listing(closed, places)
         devices = max(devices, listing.devices)

@@ -45,6 +45,7 @@ _stdlib = os.path.dirname(os.__file__)
 _foundation = (_stdlib + os.sep, *[
     os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) + os.sep
     for name in ("numpy", "scipy", "ml_dtypes", "opt_einsum", "jaxlib")])
+_TOOL = re.compile(rf"{re.escape(_package)}[/\\](inspect|viewer)[/\\]")
 INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _is_internal_file = BoundedDict(4096, "which files are internal")
 
@@ -175,6 +176,15 @@ def called_by_user(traceback: Traceback | None) -> CodeType | None:
             break
         called = code
     return called
+
+
+def tool_around(traceback: Traceback) -> str:
+    """`inspect.find`, the tool within which a function is traced, that it may look at it; empty if
+    the program calls the function."""
+    for code in reversed(traceback.raw_frames()[0]):
+        if found := _TOOL.match(code.co_filename):
+            return f"{found[1]}.{code.co_name}"
+    return ""
 
 
 def frame_at(code: CodeType, offset: int) -> Frame:

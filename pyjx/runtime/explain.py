@@ -115,17 +115,17 @@ class Trace(Record):
     """One trace of a function.
 
     Attributes:
-      number: among the traces of the function, from 1; 0 if it was only looked at, by a tool such
-        as `inspect.find`.
+      number: among the traces that the program asked for, from 1; 0 of others.
       arguments: what it was traced for, such as `('x: f32[3]', 'n = 2')`.
       changes: what differs from the nearest earlier trace; none for the first.
       caller: `file.py:12`, the user's line that asked for it.
-      within: the name of the tool, or of the function that was being traced around it; empty if
-        none.
+      within: the name of the function that was being traced around it; empty if none.
       trace_seconds, lower_seconds, compile_seconds: what it cost, its derivatives' programs
         included; the time of a trace includes the functions traced within.
       programs: what was compiled for it.
       is_own: whether the function that is explained was jitted with the same options.
+      tool: that which looked at the function, such as `inspect.find`, which is no call of the
+        program's; empty if none.
     """
 
     number: int
@@ -138,14 +138,13 @@ class Trace(Record):
     compile_seconds: float
     programs: tuple[Program, ...]
     is_own: bool = True
+    tool: str = ""
 
     @property
     def cause(self) -> str:
         """Why it was traced."""
-        if not self.changes:
-            return {0: "looked at", 1: "first trace"}.get(
-                self.number, "the traces before are not known any more")
-        return "; ".join(map(str, self.changes))
+        return "looked at" if self.tool else "; ".join(map(str, self.changes)) or (
+            "first trace" if self.number == 1 else "the traces before are not known any more")
 
     @property
     def cache(self) -> str:
@@ -210,11 +209,11 @@ class Explanation:
                  f"traced {time_text(self.trace_seconds)}, lowered "
                  f"{time_text(self.lower_seconds)}, compiled {time_text(self.compile_seconds)}"
                  + (f", first runs {time_text(self.run_seconds)}" if self.run_seconds else "")]
-        if (latest := len([t for t in self.traces if t.number])) < self.n_traces:
+        if (latest := len([t for t in self.traces if not t.tool])) < self.n_traces:
             lines.append(f"the latest {latest} traces:")
         for t in self.traces:
             cause = t.cause if t.changes else f"{t.cause} ({', '.join(t.arguments)})"
-            within = f", within {t.within}" if t.within else ""
+            within = "".join([f", within {name}" for name in (t.within, t.tool) if name])
             other = ", jitted with other options" * (not t.is_own)
             lines.append(f"{t.number or '-':>3} {t.caller}{within}{other}: {cause}")
             lines += [f"    {line}" for line in _program_lines(t)]
@@ -331,7 +330,7 @@ def _trace(entry: Entry, earlier: Sequence[Entry]) -> Trace:
     costs = entry.costs
     return Trace(entry.number, tuple(arguments(entry)), changes_of(entry, earlier),
                  own_line(entry.traceback) or "?", entry.within, costs.trace, costs.lower,
-                 costs.compile, entry.compiled)
+                 costs.compile, entry.compiled, tool=entry.tool)
 
 
 def _program_lines(trace: Trace) -> list[str]:
@@ -343,6 +342,7 @@ def _program_lines(trace: Trace) -> list[str]:
     reasons = [p.from_disk for p in trace.programs if isinstance(p.from_disk, str)]
     lines += [f"not kept on disk: {reason}" for reason in dict.fromkeys(reasons)]
     lines += dict.fromkeys([p.memory for p in trace.programs if p.memory])
+    lines += ["calls for the same run by this trace"] * bool(trace.tool and trace.programs)
     if derived := sum([p.derived for p in trace.programs]):
         lines.append(f"{counted(derived, 'program')} of derivatives, batches or buckets of it")
     return lines
@@ -457,17 +457,16 @@ def arguments(entry: Entry) -> list[str]:
 def changes_of(entry: Entry, earlier: Sequence[Entry]) -> tuple[Change, ...]:
     """What differs from the nearest of the earlier entries; empty for the first one, and for what
     was only looked at."""
-    earlier = [e for e in earlier if e.number]
-    if not entry.number or not earlier:
+    earlier = [e for e in earlier if not e.tool]
+    if entry.tool or not earlier:
         return ()
     earlier = [e for e in earlier if e.options == entry.options] or earlier
     own = [e for e in earlier if e.function == entry.function]
     if not own:
         nearest = min(reversed(earlier), key=lambda e: _distance(_signature_changes(e, entry)))
         return (_new_function(nearest, entry), *_signature_changes(nearest, entry))
-    found = [_signature_changes(e, entry) for e in reversed(own)]
-    nearest_changes = min(found, key=_distance)
-    return nearest_changes or (_dropped(own, entry),)
+    return min([_signature_changes(e, entry) for e in reversed(own)], key=_distance) or (
+        _dropped(own, entry),)
 
 
 _DISTANCES = {"structure": 8, "rank and dtype": 6, "rank": 4, "shape and dtype": 4,

@@ -8,7 +8,6 @@ large. Entries are compared when somebody asks (`pyjx.runtime.explain`), or when
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 import time
 import weakref
@@ -24,11 +23,11 @@ import numpy as np
 from pyjx import configuration
 from pyjx.core import logs
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.frames import called_by_user, own_line
+from pyjx.core.frames import called_by_user, own_line, tool_around
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.records import Record
-from pyjx.core.trace import Tracer, eager_trace, state
+from pyjx.core.trace import Tracer, state
 from pyjx.core.value_texts import in_short, place_of
 from pyjx.engine.functions import wrapped_by
 from pyjx.engine.subjaxprs import consts_as_inputs
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
 ENTRIES = 64  # of a function, the latest
 FUNCTIONS = 1024  # those traced last
 OPERATIONS = 1024  # of the library
-# Rooms whose functions trace what they are to look at: that is no call of the program's.
-_TOOLS = tuple([os.path.join(os.path.dirname(os.path.dirname(__file__)), room) + os.sep
-                for room in ("inspect", "viewer")])
 # An operation outside of jit: its name, and the function of the library's that the user has called
 # for it, unless that is C++.
 Operation = tuple[str, CodeType | None]
@@ -159,7 +155,7 @@ class Entry:
 
     __slots__ = ("avals", "axes", "captures_tracers", "clears", "compiled", "costs", "flags",
                  "function", "layout", "number", "options", "program", "replacements", "source",
-                 "static", "traceback", "tree", "tree_hash", "within")
+                 "static", "tool", "traceback", "tree", "tree_hash", "within")
 
     avals: tuple[Any, ...]
     axes: str
@@ -170,16 +166,17 @@ class Entry:
     flags: tuple[tuple[str, str], ...]  # those that differ from their default
     function: int
     layout: Layout | None
-    number: int  # among those of the function, from 1; 0 if a tool looked at it
+    number: int  # among those that the program asked for, from 1; 0 of others
     options: Any
     program: WeakProgram
     replacements: tuple[WeakProgram, ...]  # what is compiled in the place of `program`
     source: Source
     static: tuple[Static, ...]
+    tool: str  # that looked at the function, which is no call of the program's
     traceback: Traceback | None  # of the call
     tree: Any  # a structure, or None where the layout is known
     tree_hash: int
-    within: str  # the tool that looked at it, or the function that was being traced
+    within: str  # the function that was being traced around it
 
 
 class History:
@@ -251,45 +248,37 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
     entry.axes = ", ".join([f"{a.name!r}: {a.size}" for a in named_axes()]) \
         if state.axis_frames else ""
     entry.options = traces.options
-    dynamic = state.dynamic
-    info_around = None if dynamic is eager_trace else getattr(dynamic, "debug_info", None)
+    info_around = getattr(state.dynamic, "debug_info", None)
     entry.traceback = traceback = Traceback.get_traceback()
-    tool = _tool_around(traceback)
-    entry.within = tool or ("" if info_around is None else info_around.func_name)
+    entry.tool = tool = tool_around(traceback)
+    entry.within = "" if info_around is None else info_around.func_name
     entry.captures_tracers = any([isinstance(c, Tracer) for c in closed.consts])
     entry.clears = traces.clears
     entry.costs = costs = Costs()
     costs.traces, costs.trace = 1, seconds
-    entry.compiled = ()
     entry.program = partial(_kept, closed) if configuration.report.value else weakref.ref(closed)
-    entry.replacements = ()
+    entry.compiled = entry.replacements = ()
     info.entry = entry
     with _lock:
         info.history = history = _noted_history(spec, source)
         history.costs.traces += not tool
         history.costs.trace += seconds
         entry.number = 0 if tool else history.costs.traces
-        latest = next((e for e in reversed(history.entries) if e.options == entry.options), None)
+        latest = next((e for e in reversed(history.entries)
+                       if e.options == entry.options and not e.tool), None)
         history.entries.append(entry)
         # Functions made by one code with other values are meant to be others.
-        if latest is not None and not entry.within and (
+        if latest is not None and not (tool or entry.within) and (
                 latest.function == entry.function or latest.source.captured == source.captured):
             history.retraces += 1
         warns = (0 <= configuration.retraces_warn_count.value < history.retraces
-                 and not history.warned
+                 and not (tool or history.warned)
                  and history.seconds() >= configuration.retraces_warn_seconds.value)
         history.warned |= warns
     if _logs():
         _log(f"Finished tracing {name} for {info.traced_for} in {seconds:.9f} sec")
     wanted = warns or (configuration.explain_cache_misses.value and not tool)
     return (history, entry, warns) if wanted else None
-
-
-def _tool_around(traceback: Traceback) -> str:
-    """`inspect.find`, the tool within which a function is traced; empty if the program calls it."""
-    codes = [c for c in traceback.raw_frames()[0] if c.co_filename.startswith(_TOOLS)]
-    return f"{os.path.basename(os.path.dirname(codes[-1].co_filename))}.{codes[-1].co_name}" \
-        if codes else ""
 
 
 def _kept(closed: ClosedJaxpr) -> ClosedJaxpr:

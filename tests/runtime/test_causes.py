@@ -12,6 +12,7 @@ import pytest
 
 import pyjx as jax
 import pyjx.numpy as jnp
+from pyjx import configuration
 from pyjx.cli import report
 from pyjx.runtime import explain, ledger
 
@@ -290,10 +291,11 @@ def test_a_default_that_is_given_is_another_trace() -> None:
 @pytest.mark.parametrize("tool", [jax.inspect.find, jax.inspect.check_rules, jax.inspect.compare,
                                   jax.inspect.trace, jax.viewer.show])
 def test_what_tools_look_at_is_no_call(tool: Callable[..., Any]) -> None:
-    inner = jax.jit(jnp.sin)
+    inner = jax.jit(lambda x: jnp.sin(x), inline=False)
     f = jax.jit(lambda x: inner(x).sum())
     tool(f, jnp.ones(4))
     f(jnp.ones(3))
+    assert [h.retraces for h in ledger.histories() if h.name == "<lambda>"][-1] == 0
     tool(f, jnp.ones(5))
     f(jnp.ones((2, 2)))
     found = f.explain()
@@ -301,9 +303,33 @@ def test_what_tools_look_at_is_no_call(tool: Callable[..., Any]) -> None:
     assert [(t.number, t.cause) for t in found.traces] == [
         (0, "looked at"), (1, "first trace"), (0, "looked at"), (2, "x: f32[3] -> f32[2,2]")]
     name = f"{tool.__module__.split('.')[1]}.{tool.__name__}"
-    assert [t.within for t in found.traces] == [name, "", name, ""]
+    assert [t.tool for t in found.traces] == [name, "", name, ""]
+    assert not any(t.within for t in found.traces)
+    assert [(t.within, t.tool) for t in inner.explain().traces] == [
+        ("<lambda>", t.tool) for t in found.traces]
     assert f"within {name}: looked at (x: f" in str(found)
     assert all("[4]" not in why and "[5]" not in why for why in advice("<lambda>"))
+
+
+def test_a_trace_of_a_tool_that_calls_run_by_is_told_to_be() -> None:
+    f = jax.jit(lambda x: jnp.cos(x).sum())
+    jax.inspect.find(f, jnp.ones(4))
+    f(jnp.ones(4))
+    assert f.explain().n_traces == 0 and f.explain().n_programs == 1
+    assert "looked at (x: f32[4])" in str(f.explain())
+    assert "calls for the same run by this trace" in str(f.explain())
+
+
+def test_no_warning_comes_while_a_tool_traces() -> None:
+    f = jax.jit(lambda x: jnp.cos(x).sum())
+    with configuration.retraces_warn_count(0), warnings.catch_warnings():
+        warnings.simplefilter("error", jax.RetraceWarning)
+        for n in (3, 4):
+            f(jnp.ones(n))
+        with configuration.retraces_warn_seconds(0.0):
+            jax.inspect.find(f, jnp.ones(5))
+            with pytest.raises(jax.RetraceWarning):
+                f(jnp.ones(6))
 
 
 @pytest.mark.parametrize(("calls", "cause"), [
