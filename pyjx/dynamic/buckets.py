@@ -32,7 +32,7 @@ from pyjx.core.symbolic.parser import Parser
 from pyjx.core.symbolic.scopes import SymbolicScope
 from pyjx.core.symbolic.solving import constraints_in, expressions_in, solve, solved, variables_in
 from pyjx.core.trace import Tracer, eager_trace, names_lines, state, trace_to_jaxpr
-from pyjx.core.value_texts import counted, in_short, shortened
+from pyjx.core.value_texts import counted, shortened
 from pyjx.dynamic import control, indexed_parts  # noqa: F401  their rules
 from pyjx.dynamic.padded import SIZE, Padding, padded_jaxpr, sized_jaxpr
 from pyjx.engine.calls import call
@@ -773,4 +773,5 @@ def dynamic_spec(fun: Callable[..., Any], options: Options, dims: Any, policy: P
         if wrong := [name for name in dims if name not in known]:
             raise ValueError(f"jit: dynamic names {wrong[0]!r}, which is no parameter of "
                              f"{source_of(fun)}. It has {sorted(filter(None, known))}.")
-    return DynamicSpec(fun, options._replace(dynamic=in_short(dict(dims))), dims, policy)
+    options = options._replace(dynamic=tuple([(name, str(dims[name])) for name in dims]))
+    return DynamicSpec(fun, options, dims, policy)

@@ -508,9 +508,8 @@ def _dropped(own: Sequence[Entry], entry: Entry) -> Change:
 def _signature_changes(before: Entry, after: Entry) -> tuple[Change, ...]:
     if before.options != after.options:  # it would be traced whatever else differs
         then, now = _named(before.options), _named(after.options)
-        return tuple([Change("options", f"jit(..., {name})", *[
-            y if name == "dynamic" else in_short(y) for y in (then[name], x)])
-            for name, x in now.items() if then[name] != x])
+        return tuple([Change("options", f"jit(..., {name})", in_short(then[name]), in_short(x))
+                      for name, x in now.items() if then[name] != x])
     changes: list[Change] = []
     if before.tree_hash != after.tree_hash or layout(before) != layout(after):
         changes += _structure_changes(before, after)
@@ -532,7 +531,8 @@ def _named(options: Any) -> dict[str, Any]:
     named = options._asdict()
     of_compiler = dict(named["compiler_options"])
     budget = of_compiler.pop(MEMORY_BUDGET, None)
-    return {**named, "compiler_options": tuple(of_compiler.items()), MEMORY_BUDGET: budget}
+    return {**named, "compiler_options": tuple(of_compiler.items()), MEMORY_BUDGET: budget,
+            "dynamic": named["dynamic"] and dict(named["dynamic"])}
 
 
 def _type_changes(before: Entry, after: Entry) -> list[Change]:

@@ -194,7 +194,7 @@ class Options(Record):
     out_shardings: requests.Asked | None = None
     traced_for: str = "jit"  # for messages
     on_entered_mesh: bool = False  # whether it runs on the mesh of the `with` statement around
-    dynamic: str = "None"  # as text
+    dynamic: tuple[tuple[str, str], ...] | None = None  # as names of parameters and texts
 
 
 _PLAIN = Options()

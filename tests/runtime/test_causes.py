@@ -125,7 +125,7 @@ def test_traces_with_other_options_are_no_causes() -> None:
     a, b = jax.jit(double), jax.jit(double, dynamic={"x": ("n",)})
     for f, x in ((a, jnp.ones(3)), (a, jnp.ones(4)), (b, jnp.ones(5)), (a, jnp.ones((3, 3), int))):
         f(x)
-    other, named = "jitted with other options: ", "jit(..., dynamic): None -> {'x': ('n',)}"
+    other, named = "jitted with other options: ", "jit(..., dynamic): None -> {'x': \"('n',)\"}"
     lines = [[line.partition("test_causes.py:")[2].partition(" ")[2] for line in str(
         f.explain()).splitlines() if line[:3].strip().isdigit()] for f in (a, b)]
     assert lines == [
@@ -330,6 +330,19 @@ def test_no_warning_comes_while_a_tool_traces() -> None:
             jax.inspect.find(f, jnp.ones(5))
             with pytest.raises(jax.RetraceWarning):
                 f(jnp.ones(6))
+
+
+def test_options_that_differ_at_their_end_are_others() -> None:
+    n, m = jax.export.symbolic_shape("n, m")
+
+    def total(x: Any, y: Any) -> Any:
+        return x.sum() + y.sum()
+
+    for last in (n, m):
+        f = jax.jit(total, dynamic={"x": ("a" * 70, n), "y": (last,)})
+        f(jnp.ones((3, 4)), jnp.ones(4))
+    (change,) = f.explain().traces[-1].changes
+    assert "'y': '(n,)'" in change.before and "'y': '(m,)'" in change.after, change
 
 
 @pytest.mark.parametrize(("calls", "cause"), [
