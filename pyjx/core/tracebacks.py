@@ -73,7 +73,30 @@ def _show_uncaught(kind: type[BaseException], exc: BaseException, tb: TracebackT
         _advise(exc)  # type: ignore[arg-type]
         if _filtering_mode() == "quiet_remove_frames":
             tb = _before_alias(exc, tb)
-    _show(kind, exc, tb)
+    frame = sys._getframe().f_back
+    file = "" if frame is None or _show is not sys.__excepthook__ else frame.f_code.co_filename
+    if frame is not None and file.endswith(_CONSOLES) and is_of_foundation(file):
+        _show_in_console(frame, tb)
+    else:
+        _show(kind, exc, tb)
+
+
+_CONSOLES = (os.sep + "code.py", os.path.join("idlelib", "run.py"))
+
+
+def _show_in_console(frame: FrameType, tb: TracebackType | None) -> None:
+    """As Python's consoles show errors where nobody has put in a hook: they are asked again."""
+    code, names = frame.f_code, frame.f_globals
+    sys.excepthook = sys.__excepthook__
+    try:
+        if "print_exception" in names:  # IDLE
+            names["print_exception"]()
+        else:
+            given = {**frame.f_locals, "tb": tb}
+            getattr(names["InteractiveInterpreter"], code.co_name)(
+                *map(given.get, code.co_varnames[:code.co_argcount]))
+    finally:
+        sys.excepthook = _show_uncaught
 
 
 def _before_alias(exc: BaseException, tb: TracebackType | None) -> TracebackType | None:

@@ -269,6 +269,49 @@ f = jax.jit(f, static_argnames="options")
         assert said in done.stdout, done  # there is no source to read the call in
 
 
+CONSOLE = """
+import code
+class Window(code.InteractiveConsole):
+    said = ""
+    def write(self, text):
+        self.said += text
+window = Window({})
+for line in ("import pyjx as jax", "1 / 0", "jax.jit(abs, static_argname='x')", "def (",
+             "jax.numpy.ones(3)[0.5]"):
+    window.push(line)
+print(window.said)
+"""
+IDLE = """
+from idlelib import run
+class Handler:
+    class console:
+        getvar = staticmethod(lambda name: False)
+executive = run.rpc.objecttable["exec"] = run.Executive.__new__(run.Executive)
+executive.rpchandler, executive.locals, run.sys.stderr = Handler, {}, run.sys.stdout
+for line in ("import pyjx as jax", "1 / 0", "jax.jit(abs, static_argname='x')"):
+    executive.runcode(compile(line, "<idle>", "exec"))
+"""
+
+
+@pytest.mark.parametrize("program", [CONSOLE, IDLE], ids=["console", "idle"])
+def test_consoles_show_errors_themselves_and_without_frames_of_their_own(program):
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert not done.stderr, done
+    assert "Did you mean 'static_argnames'?" in done.stdout
+    assert done.stdout.count("ZeroDivisionError") == 1
+    assert done.stdout.count("SyntaxError: ") == (program == CONSOLE)
+    assert set(re.findall('File "(.*?)"', done.stdout)) <= {"<console>", "<idle>"}
+
+
+def test_a_hook_of_the_users_is_asked_before_a_console_writes():
+    program = CONSOLE.replace("import code", "import code, sys\nsys.excepthook = lambda kind, error, "
+                              "tb: print('seen', error)")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.stdout.count("seen") == 4 and "Did you mean 'static_argnames'?" in done.stdout
+
+
 def test_notebooks_complete_errors_too_and_show_the_users_lines_alone():
     pytest.importorskip("IPython")
     code = """
