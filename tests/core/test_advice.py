@@ -305,8 +305,8 @@ def test_consoles_show_errors_themselves_and_without_frames_of_their_own(program
 
 
 def test_a_hook_of_the_users_is_asked_before_a_console_writes():
-    program = CONSOLE.replace("import code", "import code, sys\nsys.excepthook = lambda kind, error, "
-                              "tb: print('seen', error)")
+    program = CONSOLE.replace("import code", "import code, sys\n"
+                              "sys.excepthook = lambda kind, error, tb: print('seen', error)")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                           timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.stdout.count("seen") == 4 and "Did you mean 'static_argnames'?" in done.stdout
