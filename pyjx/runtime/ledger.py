@@ -439,16 +439,14 @@ _CONTAINERS = (tuple, list, dict, type(None))
 
 def _is_plain(tree: TreeDef) -> bool:
     """Whether the structure of arguments holds nothing but Python's own containers and strings."""
-    return bool(tree.num_nodes - tree.num_leaves == 3 or all(map(_is_container, tree.children())))
-
-
-def _is_container(tree: TreeDef) -> bool:
-    node = tree.node_data()
-    if node is None:
-        return True
-    kind, data = node
-    return kind in _CONTAINERS and (kind is not dict or all([type(k) is str for k in data])) \
-        and all(map(_is_container, tree.children()))
+    found = [] if tree.num_nodes - tree.num_leaves == 3 else tree.children()
+    for part in found:  # which grows: trees may be deeper than Python's calls
+        kind, data = part.node_data() or (None, None)
+        if kind is not None and kind not in _CONTAINERS or (
+                kind is dict and not all([type(k) is str for k in data])):
+            return False
+        found += part.children()
+    return True
 
 
 # -- structures ------------------------------------------------------------------------------------
@@ -473,30 +471,34 @@ def layout_of(source: Source, tree: TreeDef, static: tuple[Static, ...]) -> Layo
 
 
 def _walk(tree: TreeDef, path: Path, leaves: list[Path], nodes: list[tuple[Path, str]]) -> None:
-    node = tree.node_data()
-    if node is None:
-        leaves.append(path)
-        return
-    kind, data = node
-    children = tree.children()
-    steps: list[str]
-    if kind is dict:
-        nodes.append((path, f"dict with {len(data)} keys"))
-        steps = [f"[{in_short(k)}]" for k in data]
-    elif kind in (tuple, list):
-        nodes.append((path, f"{kind.__name__} of {len(children)}"))
-        steps = [f"[{i}]" for i in range(len(children))]
-    elif kind is type(None):
-        nodes.append((path, "None"))
-        return
-    else:
-        fields: Any = getattr(kind, "_fields", None) or getattr(kind, "__dataclass_fields__", ())
-        known = len(fields) == len(children)
-        nodes.append((path, f"{kind.__qualname__}{'' if data is None else f' ({in_short(data)})'}"))
-        steps = [f".{f}" for f in fields] if known else [
-            f"[<flat index {i}>]" for i in range(len(children))]
-    for step, child in zip(steps, children, strict=True):
-        _walk(child, (*path, step), leaves, nodes)
+    waiting = [(tree, path)]  # trees may be deeper than Python's calls
+    while waiting:
+        tree, path = waiting.pop()
+        node = tree.node_data()
+        if node is None:
+            leaves.append(path)
+            continue
+        kind, data = node
+        children = tree.children()
+        steps: list[str]
+        if kind is dict:
+            nodes.append((path, f"dict with {len(data)} keys"))
+            steps = [f"[{in_short(k)}]" for k in data]
+        elif kind in (tuple, list):
+            nodes.append((path, f"{kind.__name__} of {len(children)}"))
+            steps = [f"[{i}]" for i in range(len(children))]
+        elif kind is type(None):
+            nodes.append((path, "None"))
+            continue
+        else:
+            fields: Any = getattr(kind, "_fields", getattr(kind, "__dataclass_fields__", ()))
+            known = len(fields) == len(children)
+            held = "" if data is None else f" ({in_short(data)})"
+            nodes.append((path, f"{kind.__qualname__}{held}"))
+            steps = [f".{f}" for f in fields] if known else [
+                f"[<flat index {i}>]" for i in range(len(children))]
+        parts = zip(children, [(*path, step) for step in steps], strict=True)
+        waiting += reversed([*parts])
 
 
 # -- what callables are made of --------------------------------------------------------------------

@@ -78,6 +78,24 @@ def test_sets_of_arguments_of_wrong_types(options):
         jax.jit(scaled, **options)
 
 
+@pytest.mark.parametrize("around", [
+    "(x,)", "{'a': x}", "{1: x}", "[x]"])
+def test_trees_may_be_as_deep_as_calls(run_python, around):
+    assert run_python(f"""
+import sys
+import pyjx as jax
+fun = jax.jit(lambda tree: jax.tree.map(lambda x: x + 1, tree))
+def call(tree, frames):
+    return call(tree, frames - 1) if frames else fun(tree)
+for depth in (900, 901):
+    x = 1.0
+    for _ in range(depth):
+        x = {around}
+    print(jax.tree.leaves(call(x, 50))[0])
+print("2 traces" in str(fun.explain()))
+""") == "2.0\n2.0\nTrue\n"
+
+
 def test_unhashable_static_argument(x):
     with pytest.raises(ValueError, match="Non-hashable static arguments"):
         jax.jit(scaled, static_argnums=1)(x, [2])
