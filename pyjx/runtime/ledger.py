@@ -441,8 +441,8 @@ def _is_plain(tree: TreeDef) -> bool:
     """Whether the structure of arguments holds nothing but Python's own containers and strings."""
     found = [] if tree.num_nodes - tree.num_leaves == 3 else tree.children()
     for part in found:  # which grows: trees may be deeper than Python's calls
-        kind, data = part.node_data() or (None, None)
-        if kind is not None and kind not in _CONTAINERS or (
+        kind, data = part.node_data() or (None, ())
+        if kind not in (*_CONTAINERS, None) or (
                 kind is dict and not all([type(k) is str for k in data])):
             return False
         found += part.children()
