@@ -265,8 +265,8 @@ def _lines() -> list[Section]:
     devices = 1
     values: set[tuple[float, str, str, str, str]] = set()
     for name, closed in [(Function(h.name, h.place), closed) for h in ledger.histories()
-                         for e in h.entries
-                         if not (e.within or e.tool) and (closed := e.program()) is not None]:
+                         for e in h.entries if not e.within and (e.compiled or not e.tool)
+                         if (closed := e.program()) is not None]:
         places = Places()
         listing = jaxpr_listing(closed, places)
         devices = max(devices, listing.devices)

@@ -314,7 +314,9 @@ def test_what_tools_look_at_is_no_call(tool: Callable[..., Any]) -> None:
 def test_a_trace_of_a_tool_that_calls_run_by_is_told_to_be() -> None:
     f = jax.jit(lambda x: jnp.cos(x).sum())
     jax.inspect.find(f, jnp.ones(4))
+    assert not report._lines()[0].rows
     f(jnp.ones(4))
+    assert len(report._lines()[0].rows) == 1
     assert f.explain().n_traces == 0 and f.explain().n_programs == 1
     assert "looked at (x: f32[4])" in str(f.explain())
     assert "calls for the same run by this trace" in str(f.explain())
