@@ -101,11 +101,15 @@ def leaf_paths(tree: TreeDef) -> list[str]:
     whole = _keys(tree)
     if whole is not None:
         return whole
-    children = tree.children()
-    keys = _keys(treedef_of(default_registry, tree.node_data(), [_LEAF] * len(children))) or \
-        [f"[{i}]" for i in range(len(children))]
-    return [key + path for key, child in zip(keys, children, strict=True)
+    return [key + path for key, child in zip(child_keys(tree), tree.children(), strict=True)
             for path in leaf_paths(child)]
+
+
+def child_keys(tree: TreeDef) -> list[str]:
+    """What a node calls its children, such as `.w`; positions as in `leaf_paths`."""
+    n = len(tree.children())
+    return _keys(treedef_of(default_registry, tree.node_data(), [_LEAF] * n)) or \
+        [f"[{i}]" for i in range(n)]
 
 
 def _keys(tree: TreeDef) -> list[str] | None:

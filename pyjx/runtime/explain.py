@@ -403,6 +403,8 @@ CURES = {
     "static object": "give the class of the argument __eq__ and __hash__, or make the object once",
     "default": "give {} in each call, or in none",
     "structure": "pass the same structure in each call",
+    "metadata": "make what the object holds besides arrays once, or give the classes of that "
+                "__eq__ and __hash__",
     "keyword": "pass the argument in the same way, by position or by keyword, in each call",
     "function": "make and transform the function once, outside of the loop or function that calls "
                 "it",
@@ -620,6 +622,11 @@ def _structure_changes(before: Entry, after: Entry) -> list[Change]:
         where = "".join(path)
         kind = "default" if "not given" in (a, b) and where.isidentifier() else "structure"
         changes += keys or [Change(kind, where, a, b)]
+    if not changes:
+        known = dict(old.metadata)
+        changes = [Change("metadata", "".join(path), now[path],
+                          "another, whose data besides arrays do not equal its")
+                   for path, data in new.metadata if known.get(path) != data]
     if not changes and old.keywords != new.keywords:
         for name in sorted({*old.keywords} ^ {*new.keywords}):
             by = ("by keyword", "by position") if name in old.keywords else (

@@ -29,7 +29,7 @@ from pyjx.core.named_axes import named_axes
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, state
 from pyjx.core.value_texts import in_short, place_of
-from pyjx.engine.functions import wrapped_by
+from pyjx.engine.functions import child_keys, wrapped_by
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_api import Traceback
@@ -120,11 +120,12 @@ class Static(Record):
 
 class Layout(Record):
     """The structure of arguments: the path of each leaf, such as `("batch", "['x']")`, path and
-    text of each node, such as `(("batch",), "dict with 2 keys")`, and the arguments given by
-    keyword."""
+    text of each node, such as `(("batch",), "dict with 2 keys")`, of objects of the user's the hash
+    of what they hold besides arrays, and the arguments given by keyword."""
 
     leaves: tuple[Path, ...]
     nodes: tuple[tuple[Path, str], ...]
+    metadata: tuple[tuple[Path, int], ...]
     keywords: tuple[str, ...]
 
 
@@ -234,10 +235,7 @@ def note_traced(spec: JitSpec, info: TracedInfo, closed: ClosedJaxpr, in_tree: T
     entry.function = traces.function
     entry.source = source
     entry.avals = avals
-    try:
-        entry.tree_hash = hash(in_tree)
-    except TypeError:  # by what a class holds besides its arrays
-        entry.tree_hash = 0
+    entry.tree_hash = _hash(in_tree)
     parameters = source.parameters() if static else None
     entry.static = _statics(parameters, static) if static else ()
     if _is_plain(in_tree):
@@ -459,18 +457,19 @@ def layout_of(source: Source, tree: TreeDef, static: tuple[Static, ...]) -> Layo
     free = [p for p in parameters.positional if p not in given]
     args, kwargs = tree.children()
     keywords: tuple[str, ...] = tuple(kwargs.node_data()[1])
-    leaves: list[Path] = []
-    nodes: list[tuple[Path, str]] = []
+    found: tuple[list[Path], list[tuple[Path, str]], list[tuple[Path, int]]] = [], [], []
     for i, child in enumerate(args.children()):
         name = free[i] if i < len(free) else f"{parameters.variadic}[{i - len(free)}]"
-        _walk(child, (name,), leaves, nodes)
+        _walk(child, (name,), *found)
     for key, child in zip(keywords, kwargs.children(), strict=True):
         known = parameters.keywords is None or key in parameters.every
-        _walk(child, (key if known else f"{parameters.keywords}[{key!r}]",), leaves, nodes)
-    return Layout(tuple(leaves), tuple(nodes), keywords)
+        _walk(child, (key if known else f"{parameters.keywords}[{key!r}]",), *found)
+    leaves, nodes, metadata = found
+    return Layout(tuple(leaves), tuple(nodes), tuple(metadata), keywords)
 
 
-def _walk(tree: TreeDef, path: Path, leaves: list[Path], nodes: list[tuple[Path, str]]) -> None:
+def _walk(tree: TreeDef, path: Path, leaves: list[Path], nodes: list[tuple[Path, str]],
+          metadata: list[tuple[Path, int]]) -> None:
     waiting = [(tree, path)]  # trees may be deeper than Python's calls
     while waiting:
         tree, path = waiting.pop()
@@ -491,14 +490,19 @@ def _walk(tree: TreeDef, path: Path, leaves: list[Path], nodes: list[tuple[Path,
             nodes.append((path, "None"))
             continue
         else:
-            fields: Any = getattr(kind, "_fields", getattr(kind, "__dataclass_fields__", ()))
-            known = len(fields) == len(children)
             held = "" if data is None else f" ({in_short(data)})"
             nodes.append((path, f"{kind.__qualname__}{held}"))
-            steps = [f".{f}" for f in fields] if known else [
-                f"[<flat index {i}>]" for i in range(len(children))]
+            metadata.append((path, _hash(data)))
+            steps = child_keys(tree)
         parts = zip(children, [(*path, step) for step in steps], strict=True)
         waiting += reversed([*parts])
+
+
+def _hash(x: Any) -> int:
+    try:
+        return hash(x)
+    except TypeError:  # of what a class of the user's holds besides its arrays
+        return 0
 
 
 # -- what callables are made of --------------------------------------------------------------------

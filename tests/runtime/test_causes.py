@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -363,3 +364,58 @@ def test_a_weak_type_is_nearer_than_another_dtype() -> None:
     for x in (jnp.float32(1), 1, 1.0):
         f(x)
     assert f.explain().traces[-1].cause == "x: f32[] -> weak f32[]"
+
+
+# -- pytrees of the user's -------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Model:
+    w: jax.Array
+    b: jax.Array
+    act: Any = dataclasses.field(metadata={"static": True}, default=None)
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class Keyed:
+    def __init__(self, w: Any, aux: Any) -> None:
+        self.w, self.aux = w, aux
+
+    def tree_flatten_with_keys(self) -> Any:
+        return [(jax.tree_util.GetAttrKey("w"), self.w)], self.aux
+
+    @classmethod
+    def tree_unflatten(cls, aux: Any, children: Any) -> Keyed:
+        return cls(*children, aux)
+
+
+@pytest.mark.parametrize("make", [
+    lambda i: Model(jnp.ones(2), jnp.ones(2), lambda x: x + i),
+    lambda i: Keyed(jnp.ones(2), object()),
+    lambda i: {"layers": [Keyed(jnp.ones(2), type("Options", (), {})())]},
+], ids=["function", "object", "within"])
+def test_metadata_that_do_not_equal_are_told(make: Callable[[int], Any]) -> None:
+    f = jax.jit(lambda tree: jax.tree.leaves(tree)[0])
+    kept = [make(i) for i in range(3)]
+    for tree in kept:
+        f(tree)
+    for trace in f.explain().traces[1:]:
+        assert "whose data besides arrays do not equal its" in trace.cause
+        assert [explain.cure_for(c) for c in trace.changes] == [explain.CURES["metadata"]]
+    for _ in range(2):  # the cure
+        f(kept[0])
+    assert f.explain().n_traces == 3
+
+
+@pytest.mark.parametrize(("make", "name"), [
+    (lambda n: Model(jnp.ones(2), jnp.ones(n)), "tree.b"),
+    (lambda n: Keyed(jnp.ones(n), 1), "tree.w"),
+    (lambda n: [Keyed({"x": jnp.ones(n)}, 1)], "tree[0].w['x']"),
+])
+def test_leaves_of_the_users_classes_have_their_names(make: Callable[[int], Any], name: str
+                                                      ) -> None:
+    f = jax.jit(lambda tree: jax.tree.leaves(tree)[0])
+    for n in (2, 3):
+        f(make(n))
+    assert f.explain().traces[1].cause == f"{name}: f32[2] -> f32[3]"

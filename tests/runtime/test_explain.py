@@ -185,7 +185,7 @@ def test_nodes_of_the_user():
         f(tagged)
     name = Tagged.__qualname__
     assert causes(f) == [f"t: {name} ('a') -> {name} ('b')",
-                         "t[<flat index 0>]: weak f32[] -> f32[2]"]
+                         "t[0]: weak f32[] -> f32[2]"]
 
 
 # -- functions -------------------------------------------------------------------------------------
