@@ -34,6 +34,10 @@ init, apply = stax.serial(stax.Dense(3), stax.Relu)
 PARAMS = init(KEY, (-1, 8))[1]
 
 
+def yielding(x: Any) -> Any:
+    yield x
+
+
 async def waiting(x: Any) -> Any:
     return x
 
@@ -464,6 +468,8 @@ def test_what_inner_functions_and_python_refuse_is_told_of_the_argument(
     (lambda: apply(PARAMS, jnp.ones((2, 7))), "The call was apply(params=[("),
     (lambda: init(KEY, 3), "init: 'int' object is not subscriptable (input_shape is 3)"),
     *[(lambda f=f: f(waiting), "got an async function") for f in (jax.jit, jax.grad, jax.vmap)],
+    *[(lambda f=f: f(yielding), f" at {__file__}:{yielding.__code__.co_firstlineno}. What is traced"
+       " is run once: return a list") for f in (jax.jit, jax.grad, jax.vmap)],
     *[(lambda f=f: f(["a"]), "A policy takes names as strings, as in save_only_these_names('a', '")
       for f in (jax.checkpoint_policies.save_only_these_names,
                 jax.checkpoint_policies.save_any_names_but_these,
@@ -526,6 +532,29 @@ def endless(x: Any) -> Any:
 def test_a_function_that_runs_in_itself_without_end_is_named(call: Any) -> None:
     said = mistake(call)
     assert "maximum recursion depth exceeded" in said and f"calling endless at {__file__}" in said
+    assert int(re.findall(r", (\d+) times", said)[0]) > 20
+
+
+NESTED = """
+import sys
+import pyjx as jax
+def chain(x, n):
+    return jitted(x, n - 1) + 1 if n else x
+jitted = jax.jit(chain, static_argnums=1)
+jitted(1.0, 40)
+jitted(1.0, 80)
+sys.setrecursionlimit(450)
+try:
+    for n in range(100, 300, 10):
+        jitted(1.0, n)
+except RecursionError as error:
+    print(error)
+"""
+
+
+def test_programs_that_are_nested_too_deeply_have_a_cure() -> None:
+    done = subprocess.run([sys.executable, "-c", NESTED], capture_output=True, text=True)
+    assert "Programs are nested too deeply in each other" in done.stdout, done
 
 
 def test_leaks_are_told_in_words_of_leaks() -> None:
