@@ -247,7 +247,8 @@ class ProcessExplanation:
 
     def __init__(self) -> None:
         found = [Explanation(h.name, h) for h in ledger.histories()
-                 if is_listed(h.name) or not is_internal(h.place.rpartition(":")[0])]
+                 if (is_listed(h.name) and h.costs.traces)  # which only tools have called, if 0
+                 or not is_internal(h.place.rpartition(":")[0])]
         self.functions = tuple(sorted(found, key=lambda e: -e.seconds))
         rows: dict[str, OperationCosts] = {}
         for operation, c in ledger.operations().items():
