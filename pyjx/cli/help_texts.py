@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+import numpy as np
+
 import pyjx
 from pyjx import errors
 from pyjx.states import State, states
@@ -78,12 +80,13 @@ def _explanations() -> dict[str, str]:
 
 
 def _of_python(name: str) -> str:
-    """What there is to say of an error of Python's own; empty if there is none of the name."""
-    kind = getattr(builtins, name, None)
+    """What there is to say of an error of Python's own, or of NumPy's; empty if there is none."""
+    kind = getattr(builtins, name, getattr(np.exceptions, name, None))
     if not (isinstance(kind, type) and issubclass(kind, Exception)) or issubclass(kind, Warning):
         return ""
-    return ("An error of Python's own.\n\nWays out: its message says what is wrong and what to do. "
-            "JAX_TRACEBACK_FILTERING=off brings back the frames of the library.")
+    owner = "NumPy" if kind.__module__ == np.exceptions.__name__ else "Python"
+    return (f"An error of {owner}'s own.\n\nWays out: its message says what is wrong and what to "
+            "do. JAX_TRACEBACK_FILTERING=off brings back the frames of the library.")
 
 
 def _elsewhere(name: str, known: Iterable[str]) -> str:

@@ -277,12 +277,20 @@ def _where_they_fit(xs: Sequence[ShapedArray]) -> str:
     return ""
 
 
+def _of_one_rank(xs: Sequence[ShapedArray]) -> str:
+    """How these, which have different numbers of dimensions, can be joined."""
+    ranks = {x.ndim for x in xs}
+    return "A new axis is x[None], or x[:, None]." if 0 not in ranks else (
+        "jnp.hstack joins vectors and scalars." if ranks == {0, 1} else
+        "jnp.full(shape, x) makes an array of a scalar.")
+
+
 def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     first = xs[0]
     shapes = ", ".join([str(x.shape) for x in xs]) if any(x is not first for x in xs) else None
     if any(x.ndim != first.ndim for x in xs):
         raise TypeError("concatenate: Cannot concatenate arrays with different numbers of "
-                        f"dimensions: got {shapes}. A new axis is x[None], or x[:, None].")
+                        f"dimensions: got {shapes}. {_of_one_rank(xs)}")
     if not 0 <= dimension < first.ndim:
         raise TypeError(f"concatenate dimension out of bounds: dimension {dimension} for shapes "
                         f"{', '.join([str(x.shape) for x in xs])}.")
@@ -356,7 +364,14 @@ def concatenate(operands: Any, dimension: int) -> Array:
     return concatenate_p.bind(*xs, dimension=dimension)
 
 
+def check_no_dict(name: str, arrays: object) -> None:
+    """Raise TypeError for a dict, of which Python takes the keys."""
+    if isinstance(arrays, dict):
+        raise TypeError(f"{name}: expected a sequence of arrays, got a dict. Give d.values().")
+
+
 def _sequence(name: str, operands: Values) -> list[Any]:
+    check_no_dict(name, operands)
     try:
         xs = list(operands)
     except TypeError:
@@ -372,7 +387,7 @@ def _stack_shape(*xs: ShapedArray, axis: int) -> ShapedArray:
     first = xs[0]
     if any(x.ndim != first.ndim for x in xs):
         raise ValueError("Cannot stack arrays with different numbers of dimensions: got "
-                         f"{', '.join([str(x.shape) for x in xs])}.")
+                         f"{', '.join([str(x.shape) for x in xs])}. {_of_one_rank(xs)}")
     if any(x.shape != first.shape for x in xs):
         raise ValueError("Cannot stack arrays of different shapes: got "
                          f"{', '.join([str(x.shape) for x in xs])}.")

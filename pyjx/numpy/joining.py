@@ -23,6 +23,7 @@ from pyjx.core.layouts import ShardingLike
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.core.value_texts import shortened
 from pyjx.errors import ARRAY_OF_STATIC
+from pyjx.lax.joining import check_no_dict
 from pyjx.numpy.manipulation import (
     at_least_1d,
     at_least_2d,
@@ -51,14 +52,19 @@ def _is_one_array(arrays: object) -> bool:
                                         or hasattr(arrays, "__jax_array__"))
 
 
-def parts_of(name: str, arrays: Any, dtype: DTypeLike | None = None) -> list[Any]:
-    """The arrays of a sequence, or the slices of an array, with their common dtype."""
+def _given(name: str, arrays: Any) -> list[Any]:
+    """The arrays of a sequence, or the slices of an array."""
     if _is_one_array(arrays):
         if not arrays.ndim:
             raise TypeError(f"{name}: expected a sequence of arrays, got a scalar")
-        parts = list(lax.unstack(*operands(name, arrays))) if arrays.shape[0] else []
-    else:
-        parts = operands(name, *arrays)
+        return list(lax.unstack(*operands(name, arrays))) if arrays.shape[0] else []
+    check_no_dict(name, arrays)
+    return operands(name, *arrays)
+
+
+def parts_of(name: str, arrays: Any, dtype: DTypeLike | None = None) -> list[Any]:
+    """The arrays of a sequence, or the slices of an array, with their common dtype."""
+    parts = _given(name, arrays)
     if dtype is not None:
         dtype = _dtype_of_joined(name, dtype)
         return [convert(x, dtype) for x in parts]
@@ -249,8 +255,7 @@ def _stacked(name: str, at_least: Callable[[Any], Any], axis: int | None, tup: A
         dtype = _dtype_of_joined(name, dtype)
     if _is_one_array(tup) and tup.ndim and tup.shape[0]:
         return _rows_joined(name, tup, _ROW_SHAPES[name], axis, dtype)
-    parts = [at_least(x) for x in (
-        parts_of(name, tup) if _is_one_array(tup) else operands(name, *tup))]
+    parts = [at_least(x) for x in _given(name, tup)]
     if dtype is not None:
         parts = [convert(x, dtype) for x in parts]
     elif parts:

@@ -314,7 +314,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: DTypeLike | N
     Array(True, dtype=bool)
     """
     chosen = _one_of("wrap_key_data", impl, dtype)
-    check_key_data(chosen, key_bits_array)
+    check_key_data(chosen, key_bits_array, " Make it by jnp.array(words, dtype=jnp.uint32).")
     return random_wrap_p.bind(key_bits_array, impl=chosen)
 
 

@@ -78,13 +78,14 @@ class KeyTy(dtypes.ExtendedDType):
         return random_wrap_p.bind(data, impl=self._impl)
 
 
-def check_key_data(impl: PRNGImpl, data: Value | ShapedArray) -> None:
-    """TypeError unless `data` is an array of the data of keys."""
+def check_key_data(impl: PRNGImpl, data: Value | ShapedArray, cure: str = "") -> None:
+    """TypeError, with this cure, unless `data` is an array of the data of keys."""
     shape, dtype = getattr(data, "shape", None), getattr(data, "dtype", None)
     if shape is None or dtype is None:
-        made = f" If that is a seed, make a key of it: jax.random.key({data})."
+        if isinstance(data, int):
+            cure = f" If that is a seed, make a key of it: jax.random.key({data})."
         raise TypeError("JAX encountered invalid PRNG key data: expected key_data to have ndim, "
-                        f"shape, and dtype attributes. Got {data}.{made * isinstance(data, int)}")
+                        f"shape, and dtype attributes. Got {data}.{cure}")
     n = len(impl.key_shape)
     if len(shape) < n:
         raise TypeError("JAX encountered invalid PRNG key data: expected key_data.ndim >= "
@@ -94,7 +95,7 @@ def check_key_data(impl: PRNGImpl, data: Value | ShapedArray) -> None:
                         f"with {impl.key_shape}; got shape={tuple(shape)} for impl={impl!r}.")
     if dtype not in (_UINT32, dtypes.float0):
         raise TypeError("JAX encountered invalid PRNG key data: expected key_data.dtype = uint32; "
-                        f"got dtype={dtype}.")
+                        f"got dtype={dtype}.{cure}")
 
 
 def _sharding_of_keys(impl: PRNGImpl, key_data: Array) -> Any:

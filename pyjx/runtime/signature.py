@@ -222,11 +222,12 @@ def check_jittable(fun: Callable[..., Any]) -> None:
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {shortened(fun)}")
     code = plain_code(fun)
-    if code is not None and code.co_flags & _GENERATOR:
-        raise TypeError(f"Expected a function, got a generator function: {fun}")
-    if code is not None and code.co_flags & _ASYNC:
-        raise TypeError(f"Expected a function, got an async function: {fun}. What is traced cannot "
-                        "wait: await what it needs outside, and pass that.")
+    for flag, kind, cure in (
+            (_GENERATOR, "a generator", "is run once: return a list of what it yields."),
+            (_ASYNC, "an async", "cannot wait: await what it needs outside, and pass that.")):
+        if code is not None and code.co_flags & flag:
+            raise TypeError(f"Expected a function, got {kind} function: {fun} at {code.co_filename}:"
+                            f"{code.co_firstlineno}. What is traced {cure}")
 
 
 # -- names of leaves, for messages -----------------------------------------------------------------

@@ -84,6 +84,7 @@ def test_what_is_not_there_has_a_cure(given, said, capsys):
 
 @pytest.mark.parametrize(("name", "said"), [
     ("FloatingPointError", "`jax_debug_nans` or `jax_debug_infs`"), ("ValueError", "Python's own"),
+    ("AxisError", "NumPy's own"),
     ("ZeroDivisionError", "Python's own"), ("FloatingPointError", "`python -m pyjx why FILE`")])
 def test_errors_of_python_are_explained(name, said, capsys):
     assert main(["explain", name]) == 0
