@@ -226,8 +226,8 @@ def check_jittable(fun: Callable[..., Any]) -> None:
             (_GENERATOR, "a generator", "is run once: return a list of what it yields."),
             (_ASYNC, "an async", "cannot wait: await what it needs outside, and pass that.")):
         if code is not None and code.co_flags & flag:
-            raise TypeError(f"Expected a function, got {kind} function: {fun} at {code.co_filename}:"
-                            f"{code.co_firstlineno}. What is traced {cure}")
+            raise TypeError(f"Expected a function, got {kind} function: {fun} at "
+                            f"{code.co_filename}:{code.co_firstlineno}. What is traced {cure}")
 
 
 # -- names of leaves, for messages -----------------------------------------------------------------
