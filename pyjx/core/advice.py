@@ -7,7 +7,6 @@ import ast
 import builtins
 import errno
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from inspect import signature, unwrap
@@ -628,26 +627,6 @@ def _as_sized(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
         "transformations.", f"transformations: jnp.{sized[0]}(..., size=n).") if sized else None
 
 
-_NESTED = 30  # calls of one function of the library's, where programs are
-
-
-def _as_endless(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
-    """The user's function that runs in itself, while something is traced."""
-    codes = [tb.tb_frame.f_code for tb in tracebacks_of(exc)]
-    users = Counter([code for code in codes if not is_internal(code.co_filename)])
-    code, times = (*users.most_common(1), (None, 0))[0]
-    frame, deeper = next(tracebacks_of(exc)).tb_frame.f_back, "sys.setrecursionlimit(n) lets"
-    if code is None or times < 4:
-        return None if max(Counter(codes).values()) < _NESTED else (
-            f"{found.string}. Programs are nested too deeply in each other, as those of a function "
-            f"that calls itself: loop by lax.scan or lax.fori_loop. {deeper} them be deeper.")
-    while frame is not None:
-        times, frame = times + (frame.f_code is code), frame.f_back
-    return (f"{found.string}. Recursively calling {code.co_qualname} at {code.co_filename}:"
-            f"{code.co_firstlineno}, {times} times. No traced value ends a recursion: loop by "
-            f"lax.while_loop or lax.scan; {deeper} one that ends go deeper.")
-
-
 def _as_called_value(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
     """What is in the place of a call of what is no function: an attribute of an array has its
     value without one."""
@@ -748,7 +727,7 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
     (TypeError, "invalid PRNG key data:|unexpected PRNG key type", _as_no_key),
     ((RuntimeError, ValueError), "^Array has been deleted|(?<!previously )deleted or donated",
      passed_values.as_deleted),
-    (RecursionError, "^maximum recursion depth exceeded", _as_endless),
+    (RecursionError, "^maximum recursion depth exceeded", cures.as_endless),
     (ConcretizationTypeError, r"The size argument of jnp\.(\w+) must", _as_sized),
     (ASKED, "", cures.as_asked),
     ((TypeError, ValueError), "^(?:Only (?:integer )?scalar arrays can be converted to|"

@@ -8,6 +8,7 @@ import cmath
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from opcode import opname
@@ -346,3 +347,23 @@ def as_buffer(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
         return None
     exc.__cause__, exc.__context__, exc.__suppress_context__ = None, cause, True
     return "\n".join([found.string, cause.said.origin, *(cures or [_OF_NUMPY])])
+
+
+_NESTED = 30  # calls of one function of the library's, where programs are
+
+
+def as_endless(exc: Exception, found: re.Match[str], last: TracebackType) -> str | None:
+    """The user's function that runs in itself, while something is traced."""
+    codes = [tb.tb_frame.f_code for tb in tracebacks_of(exc)]
+    users = Counter([code for code in codes if not is_internal(code.co_filename)])
+    code, times = (*users.most_common(1), (None, 0))[0]
+    frame, deeper = next(tracebacks_of(exc)).tb_frame.f_back, "sys.setrecursionlimit(n) lets"
+    if code is None or times < 4:
+        return None if max(Counter(codes).values()) < _NESTED else (
+            f"{found.string}. Programs are nested too deeply in each other, as those of a function "
+            f"that calls itself: loop by lax.scan or lax.fori_loop. {deeper} them be deeper.")
+    while frame is not None:
+        times, frame = times + (frame.f_code is code), frame.f_back
+    return (f"{found.string}. Recursively calling {code.co_qualname} at {code.co_filename}:"
+            f"{code.co_firstlineno}, {times} times. No traced value ends a recursion: loop by "
+            f"lax.while_loop or lax.scan; {deeper} one that ends go deeper.")

@@ -548,15 +548,6 @@ def test_nothing_is_kept_alive():
     assert fun() is None and held() is None
 
 
-def test_what_a_tool_traces_of_its_own_is_in_no_report(run_python):
-    said = run_python("""
-import pyjx as jax, pyjx.numpy as jnp
-jax.inspect.find(lambda x: jax.lax.scan(lambda c, x: (jnp.log(c - 1), c), x, jnp.ones(3)), 1.0)
-print(jax.explain())
-""")
-    assert "<lambda>" in said and "loops.py" not in said
-
-
 def test_keys_of_dicts_are_not_kept_alive():
     class Key:
         pass

@@ -308,3 +308,8 @@ def test_the_commands(tmp_path):
     assert status == 2 and "there is no file none.py" in said
     status, said = run("emit-hlo", "step.py:f", "f32[4]", "-o", "f.mlir", "--find", "nan")
     assert status == 1 and "log makes the first nan, at step.py:7 (f)" in said
+
+
+def test_what_it_traces_of_its_own_is_in_no_report():
+    jax.inspect.find(lambda x: lax.scan(lambda c, x: (jnp.log(c - 1), c), x, jnp.ones(3)), 1.0)
+    assert "test_find.py" in str(jax.explain()) and "loops.py" not in str(jax.explain())
