@@ -497,7 +497,7 @@ _WITHOUT_EFFECT: dict[str, dict[str, Any]] = {
         "jax_share_binary_between_hosts": False,
         "jax_share_binary_between_hosts_timeout_ms": 1_200_000,
     },
-    "constants are arguments of a program, unless they are scalars.": {
+    "arrays of NumPy of up to 32 bytes are text of a program, other captured ones its arguments.": {
         "jax_embedded_constants_max_bytes": 32,
     },
     "what no version reads any more can't be read.": {
