@@ -102,7 +102,7 @@ ASKED: list[tuple[Callable[[Any], Any], Any, str]] = [
     (lambda x: math.sqrt(x), V, "use jnp.sqrt."),
     (lambda x: range(x), jnp.float32(2), "int(x) is an integer."),
     (lambda x: [1, 2][x], jnp.float32(1), "int(x) is an integer."),
-    (lambda x: [1, 2][x], jnp.arange(2), "jnp.asarray(x)[i]."),
+    (lambda x: [1, 2][x], jnp.arange(2), "jnp.asarray([1, 2])[x]."),
     (lambda x: max(x), jnp.ones((2, 2)), "use jnp.max(x)."),
     (lambda x: sorted(x), jnp.ones((2, 2)), "use jnp.sort(x)."),
 ]

@@ -755,6 +755,8 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
      lambda exc, found, last: f"{found[1]}{found[2]}"),  # by C++, with every frame there is
     (TypeError, r"^unsupported operand type\(s\) for .*'Ref'(?! object)",
      "A Ref is no array: read its value by ref[...]."),
+    (TypeError, r"^unsupported operand type\(s\) for .*'[a-z]{3}_(?:matrix|array)'",
+     "A sparse matrix of SciPy's takes no array of JAX there: give matrix.toarray()."),
     (RuntimeError, "^INVALID_ARGUMENT: Disallowed ", "Under 'disallow' explicit transfers go on, "
      "jax.device_put(x) to a device and jax.device_get(x) from there; within "
      "jax.transfer_guard('allow') all do."),

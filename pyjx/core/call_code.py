@@ -523,18 +523,50 @@ def written(frame: FrameType, parameters: Mapping[str, Parameter]) -> dict[str, 
     for long ones."""
     caller = frame.f_back
     assert caller is not None
-    line, last, start, end = list(caller.f_code.co_positions())[caller.f_lasti // 2]
-    if line is None or line != last:
-        return {}
-    text = linecache.getline(caller.f_code.co_filename, line).encode()[start:end].decode()
-    call: Any = ast.parse(text, mode="eval").body
-    if any([isinstance(x, ast.Starred) for x in call.args]):
+    call: Any = expression_at(caller, caller.f_lasti)
+    if call is None or any([isinstance(x, ast.Starred) for x in call.args]):
         return {}
     first = [call.func.value] * bool(_object_of(caller, caller.f_lasti))
     given = Signature([*parameters.values()]).bind(
         *first, *call.args, **{k.arg: k.value for k in call.keywords}).arguments
     return {p: text for p, x in given.items()
-            if isinstance(x, ast.expr) and len(text := ast.unparse(x)) <= _MOST_WRITTEN}
+            if isinstance(x, ast.expr) and (text := text_of(x))}
+
+
+def expression_at(frame: FrameType, at: int) -> ast.expr | None:
+    """The expression that is done at an offset, as it is written, where that is in one line."""
+    line, last, start, end = list(frame.f_code.co_positions())[at // 2]
+    if line is None or line != last:
+        return None
+    text = linecache.getline(frame.f_code.co_filename, line).encode()[start:end]
+    with suppress(SyntaxError):  # of statements, and where there is no source
+        return ast.parse(text.decode(errors="replace"), mode="eval").body
+    return None
+
+
+def text_of(written: ast.AST) -> str:
+    """An expression as it is written; empty of a long one."""
+    text = ast.unparse(written)
+    return text if len(text) <= _MOST_WRITTEN else ""
+
+
+def subscript_at(frame: FrameType, at: int) -> tuple[str, str]:
+    """What a subscript at an offset is of, and its index, as they are written; others where that
+    is not known, or a call gives it."""
+    written = expression_at(frame, at)
+    if isinstance(written, ast.Subscript) and not any(
+            [isinstance(part, ast.Call) for part in ast.walk(written.value)]):
+        bare = ast.Subscript(ast.Name("_"), written.slice)  # where a tuple needs no brackets
+        return text_of(written.value) or "xs", text_of(bare)[2:-1] or "i"
+    return "xs", "i"
+
+
+def compared_at(frame: FrameType, at: int) -> tuple[str, str]:
+    """What a comparison at an offset is of, as it is written; others where that is not known."""
+    written = expression_at(frame, at)
+    if isinstance(written, ast.Compare) and len(written.ops) == 1:
+        return text_of(written.left) or "x", text_of(written.comparators[0]) or "xs"
+    return "x", "xs"
 
 
 def _changed_names(code: CodeType, at: int) -> set[str]:

@@ -7,6 +7,8 @@ VALUES = "The values are one sequence, as in {0}([1, 2]) or {0}([[1, 2], [3, 4]]
 MADE_MESH = "jax.make_mesh((4, 2), ('x', 'y')) takes the sizes of the axes."
 DELETED = ("It was donated to a jitted function (donate_argnums, donate_argnames), or its delete() "
            "was called. Use what the function returned, or pass a copy.")
+OF_SPARSE = ("{} is a sparse matrix of SciPy's. Make it one of arrays: "
+             "jax.experimental.sparse.BCOO.from_scipy_sparse({}).")
 OWN_CALL = "The arguments of fun come in a call of their own"
 
 

@@ -4,6 +4,7 @@ in the code of the caller. Loaded as the first error is completed."""
 
 from __future__ import annotations
 
+import ast
 import cmath
 import math
 import re
@@ -20,7 +21,9 @@ import numpy as np
 
 from pyjx.core import call_code
 from pyjx.core.call_code import CALLS, UNKNOWN, arguments_at, attribute, callee, value_called
+from pyjx.core.cure_texts import OF_SPARSE
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
+from pyjx.core.value_texts import is_of_scipy
 from pyjx.errors import ConcretizationTypeError, Said, told_otherwise
 from pyjx.tree_util import tree_flatten_with_path, tree_structure
 
@@ -73,8 +76,6 @@ _AS_SIZE = ("As a size or a number of rounds of Python's it must be known while 
             "traced: mark what it is made of as static (static_argnums or static_argnames of jit), "
             "or take the largest size and choose by jnp.where(jnp.arange(size) < n, x, 0).")
 _NOTHING = _Cure("", replaces="")
-_WRITTEN = "{} that is traced: make this one by jax.numpy, and write x = x.at[i].set(value)."
-_OF_NUMPY = _WRITTEN.format("NumPy's arrays hold no value")
 
 
 def _of_maker(tb: TracebackType, said: Said) -> _Cure | None:
@@ -88,6 +89,13 @@ def _of_maker(tb: TracebackType, said: Said) -> _Cure | None:
         return _Cure(_INSTEAD.format(f"np.{name}", f"numpy.{name}") + _OF_SIZES)
     makers = [getattr(sys.modules["pyjx"].numpy, name) for name in _MAKERS]
     return _Cure(said.cure) if any([made_by is x for x in makers]) else None
+
+
+def _updated(tb: TracebackType, why: str = "NumPy's arrays hold no value") -> str:
+    """What serves in the place of an assignment to a part of an array or a list."""
+    x, i = call_code.subscript_at(tb.tb_frame, tb.tb_lasti)
+    return (f"{why} that is traced: make this one by jax.numpy, and write "
+            f"{x} = {x}.at[{i}].set(value).")
 
 
 _MAKERS = ("mgrid", "ogrid", "r_", "c_")
@@ -104,14 +112,16 @@ def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
     if of_ref and sliced:
         return _Cure(_OF_REF + " pl is jax.experimental.pallas." * (not kernel))
     if operation in ("STORE_SUBSCR", "STORE_SLICE"):
-        return _Cure(_WRITTEN.format("Lists take no index") if said.known else _OF_NUMPY)
+        return _Cure(_updated(tb, *["Lists take no index"] * bool(said.known)))
+    if of_sparse := _of_sparse(tb):
+        return _Cure(of_sparse)
     if operation == "BINARY_OP" and code[at + 1] == 6:  # `"%.2f" % x`
         return _Cure(SHOWN, replaces="\n")
     if sliced:
-        return _Cure("For a part of known size use "
-                     "lax.dynamic_slice_in_dim(jnp.asarray(x), start, size).")
+        return _Cure("For a part of known size use lax.dynamic_slice_in_dim("
+                     f"jnp.asarray({call_code.subscript_at(frame, at)[0]}), start, size).")
     if operation == "BINARY_SUBSCR":
-        return _Cure(_chosen(call_code.indexed_at(frame, at)))
+        return _Cure(_chosen(frame, at))
     if call_code.is_chained(frame, at):
         return _Cure(_CHAINED)
     if operation == "UNARY_NOT":
@@ -119,7 +129,8 @@ def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
         return _Cure(_PYTHONS.format("not", "~x of Booleans, or jnp.logical_not(x)")
                      + "".join(static))
     if operation == "CONTAINS_OP":
-        return _Cure(_PYTHONS.format("in", "jnp.isin(x, jnp.asarray(y))"))
+        x, xs = call_code.compared_at(frame, at)
+        return _Cure(_PYTHONS.format("in", f"jnp.isin({x}, jnp.asarray({xs}))"))
     outside = list(call_code.around(tb))
     if any([name == "LOAD_ASSERTION_ERROR" for name, _ in outside]):
         return _Cure(_ASSERTED.format("assert", "x"))
@@ -148,8 +159,9 @@ def _in_place(tb: TracebackType, said: Said) -> _Cure | None:
     if said.known:
         return _NOTHING
     if operation == "BINARY_OP" and "NumPy's" in said.cure:  # no operand is traced itself
-        return _Cure("NumPy cannot make an array of a list of traced values: give jnp.asarray(x) "
-                     "in its place.")
+        return _Cure(_OF_SCIPY.format("operators") if _is_in_scipy(tb) else (
+            "NumPy cannot make an array of a list of traced values: give jnp.asarray(x) in its "
+            "place."))
     of_package = _of_package(tb, bool(name)) if operation in CALLS else None
     return None if of_package is None else _Cure(of_package)
 
@@ -163,6 +175,23 @@ def _is_of_ref(tb: TracebackType) -> bool:
     while inner and inner.tb_frame.f_globals.get("__name__") != "pyjx.lax.ref_views":
         inner = inner.tb_next
     return inner is not None
+
+
+def _of_sparse(tb: TracebackType) -> str:
+    """What serves in the place of a sparse matrix of SciPy's, if an operator or a method of one has
+    asked; empty of anything else."""
+    inner = tb.tb_next
+    matrix = inner and inner.tb_frame.f_locals.get("self")
+    if inner is None or not is_of_scipy(matrix):
+        return ""
+    written: Any = call_code.expression_at(tb.tb_frame, tb.tb_lasti)
+    of = "right" if inner.tb_frame.f_code.co_name.startswith("__r") else "left"
+    owner = getattr(written, of, getattr(getattr(written, "func", written), "value", None))
+    name = call_code.text_of(owner) if owner else ""
+    by_star = isinstance(getattr(written, "op", None), ast.Mult) and (
+        type(matrix).__name__.endswith("_matrix"))
+    return OF_SPARSE.format(name or "An operand", name or "matrix") + (
+        " The product of matrices is then `@`, not `*`." * by_star)
 
 
 def _in_place_of(name: str, called: Any, frame: FrameType, at: int, origin: str | None) -> str:
@@ -221,7 +250,7 @@ _BY_KEY = "compare what tells them apart, with key=lambda t: t[0]"
 _ASSERTED = ("To check a traced value as the program runs, in the place of `{}`: "
              "checkify.check({}, 'message'), and call err, out = checkify.checkify(f)(...); "
              "err.throw(), by jax.experimental.checkify.")
-_OF_ARRAYS = "To index numbers or arrays of one shape, make them an array: jnp.asarray(x)[i]; "
+_OF_ARRAYS = "To index numbers or arrays of one shape, make them an array: jnp.asarray({})[{}]"
 _OF_FUNCTIONS = "lax.switch chooses between functions."
 _OF_TREES = ("trees of one structure are one of arrays by xs = jax.tree.map(lambda *x: "
              "jnp.stack(x), *xs): index these, jax.tree.map(lambda x: x[i], xs)")
@@ -230,27 +259,30 @@ _OF_OTHERS = ("These have different structures or shapes. Choose between functio
               "them to one.")
 
 
-def _chosen(xs: Any) -> str:
+def _chosen(frame: FrameType, at: int) -> str:
     """What serves in the place of an index that is traced."""
-    if texts := _of_texts(xs):
+    xs, written = call_code.indexed_at(frame, at), call_code.subscript_at(frame, at)
+    of_arrays = _OF_ARRAYS.format(*written)
+    if texts := _of_texts(xs, *written):
         return texts
     if type(xs) not in (list, tuple):
-        return _OF_ARRAYS + f"{_OF_TREES}; " * (xs is UNKNOWN) + _OF_FUNCTIONS
+        return f"{of_arrays}; " + f"{_OF_TREES}; " * (xs is UNKNOWN) + _OF_FUNCTIONS
     if all(map(callable, xs)):
         return f"{_OF_FUNCTIONS[:-1]}: lax.switch(i, functions, *operands)."
     if not are_alike(xs):
         return _OF_OTHERS
     return (f"T{_OF_TREES[1:]}." if tree_structure(xs[0]).num_nodes > 1 else
-            _OF_ARRAYS + _OF_FUNCTIONS)
+            f"{of_arrays}; {_OF_FUNCTIONS}")
 
 
-def _of_texts(xs: Any) -> str:
+def _of_texts(xs: Any, name: str, i: str) -> str:
     """What serves in the place of an index of a text, or of several; empty of anything else."""
     several = type(xs) in (list, tuple) and any([isinstance(x, str) for x in xs])
     if not several and not isinstance(xs, str):
         return ""
-    return ("Texts are in no array: index them outside of what is traced, by int(i) of a number, "
-            f"or np.asarray({'x' if several else 'list(x)'})[np.asarray(i)] of several.")
+    listed = name if several else f"list({name})"
+    return (f"Texts are in no array: index them outside of what is traced, by int({i}) of a number,"
+            f" or np.asarray({listed})[np.asarray({i})] of several.")
 
 
 def are_alike(xs: Sequence[Any]) -> bool:
@@ -281,20 +313,38 @@ def _of_package(tb: TracebackType, direct: bool) -> str | None:
     if distributions:
         return _of_distribution(re.sub("_(gen|frozen)$", "", distributions[0]),
                                 call_code.method_called(tb.tb_frame, tb.tb_lasti))
-    if not direct:
-        return None
-    owner = "numpy" if isinstance(value, np.ufunc) and not owner else (
-        owner or str(getattr(value, "__module__", "")))
-    if not owner.startswith(("numpy", "scipy")):
-        return None
-    if owner.startswith("numpy.random"):
+    modules = [owner, *[str(getattr(x, "__module__", type(x).__module__)) for x in values]]
+    if any([module.startswith("numpy.random") for module in modules]):
         return "NumPy draws once, as it is traced: draw by jax.random, with a key."
-    for place in (owner, "scipy.special", "numpy"):
-        with suppress(AttributeError):
-            if names and names[-1] in attrgetter(place)(sys.modules["pyjx"]).__all__:
-                return (_INSTEAD.format(".".join(names), f"{place}.{names[-1]}")
-                        + _OF_SIZES * (names[-1] == "arange"))
-    return None
+    owner = owner or ("numpy" if isinstance(value, np.ufunc) else modules[-1])
+    package = owner.partition(".")[0]
+    if direct and package in ("numpy", "scipy") and (other := _namesake(
+            names, getattr(value, "__name__", ""), owner.partition("._")[0])):
+        return _INSTEAD.format(".".join(names), other) + _OF_SIZES * other.endswith(".arange")
+    return _OF_SCIPY.format("functions") if package == "scipy" or _is_in_scipy(tb) else None
+
+
+def _is_in_scipy(tb: TracebackType) -> bool:
+    """Whether the code that the user's has called is SciPy's."""
+    inner = tb.tb_next
+    return inner is not None and str(inner.tb_frame.f_globals.get("__name__")).startswith("scipy.")
+
+
+def _namesake(names: Sequence[str], name: str, owner: str) -> str:
+    """The function of the same name as one that is written so, and is the owner's; empty if there
+    is none."""
+    if (owner, name) == ("scipy.integrate", "odeint"):
+        return "experimental.ode.odeint"
+    for place in (owner, owner.replace("scipy", "numpy"), "scipy.special", "numpy"):
+        for own in (*names[1:][-1:], name):  # which may have been imported by another
+            with suppress(AttributeError):
+                if own in attrgetter(place)(sys.modules["pyjx"]).__all__:
+                    return f"{place}.{own}"
+    return ""
+
+
+_OF_SCIPY = ("SciPy's {} compute with values: run it outside of the traced function, or by "
+             "jax.pure_callback.")
 
 
 def _of_distribution(name: str, method: str) -> str:
@@ -302,8 +352,7 @@ def _of_distribution(name: str, method: str) -> str:
     try:
         attrgetter(own)(sys.modules["pyjx"])
     except AttributeError:
-        return ("SciPy's distributions compute with values: run it outside of the traced function, "
-                "or by jax.pure_callback.")
+        return _OF_SCIPY.format("distributions")
     return _INSTEAD.format(f"SciPy's {name}.{method}",
                            f"{own}(x, ...), with the parameters behind x")
 
@@ -325,8 +374,9 @@ def as_number(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     if call_code.is_chained(frame, at):
         return f"{said}. {_CHAINED}"
     if x.ndim and operation == "BINARY_SUBSCR":
-        texts = _of_texts(call_code.indexed_at(frame, at))
-        return f"{said}. {texts or _OF_ARRAYS.partition(';')[0] + '.'}"
+        written = call_code.subscript_at(frame, at)
+        texts = _of_texts(call_code.indexed_at(frame, at), *written)
+        return f"{said}. {texts or _OF_ARRAYS.format(*written) + '.'}"
     traced = hasattr(x, "_trace")
     if called in (int, float, complex):
         return f"{said}. " + ("Its one number is x.item()." if x.size == 1 and not traced else
@@ -343,10 +393,11 @@ def as_buffer(exc: Exception, found: re.Match[str], last: TracebackType) -> str 
     if not isinstance(cause, ConcretizationTypeError) or cause.said is None:
         return None
     cures = [x.text for tb in tracebacks_of(exc) if (x := _of_maker(tb, cause.said))]
+    users = [tb for tb in tracebacks_of(exc) if not is_internal(tb.tb_frame.f_code.co_filename)]
     if of_grids and not cures:
         return None
     exc.__cause__, exc.__context__, exc.__suppress_context__ = None, cause, True
-    return "\n".join([found.string, cause.said.origin, *(cures or [_OF_NUMPY])])
+    return "\n".join([found.string, cause.said.origin, *(cures or [_updated(users[-1])])])
 
 
 _NESTED = 30  # calls of one function of the library's, where programs are

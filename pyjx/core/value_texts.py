@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pyjx.core.cure_texts import OF_SPARSE
 from pyjx.jaxlib_api import PjitFunction
 
 _LONGEST = 100
@@ -121,7 +122,7 @@ def array_cure(x: Any) -> str:
         it, name = ("It", "x") if type(x) in (dict, OrderedDict, defaultdict) else ("dict(x)",) * 2
         return (f"{it} is a tree: jax.tree.map(f, {name}) computes f of each of its leaves, and "
                 f"jax.flatten_util.ravel_pytree({name})[0] is a vector of all.")
-    made = "x.toarray()" if _is_of_scipy(x) else getattr(type(x), "_made_array", None)
+    made = "x.toarray()" if is_of_scipy(x) else getattr(type(x), "_made_array", None)
     return f"Make an array of it: {made}." if isinstance(made, str) else without_numbers(x)
 
 
@@ -151,8 +152,9 @@ def _shapes(x: Any) -> set[tuple[int, ...]] | None:
     return found
 
 
-def _is_of_scipy(x: Any) -> bool:
-    return type(x).__module__.startswith("scipy.sparse.")
+def is_of_scipy(x: Any) -> bool:
+    """Whether it is a sparse matrix of SciPy's, and no operator on vectors."""
+    return type(x).__module__.startswith("scipy.sparse.") and hasattr(x, "tocoo")
 
 
 def without_numbers(x: Any) -> str:
@@ -161,9 +163,8 @@ def without_numbers(x: Any) -> str:
     >>> without_numbers(np.array([None]))
     'It is an array of dtype object, of shape (1,). Make it one of numbers: x.astype(float).'
     """
-    if _is_of_scipy(x):
-        return ("It is a sparse matrix of SciPy's. Make it one of arrays: "
-                "jax.experimental.sparse.BCOO.from_scipy_sparse(x).")
+    if is_of_scipy(x):
+        return OF_SPARSE.format("It", "x")
     if not _is_array(type(x)) or type(x.shape) is not tuple:
         return ""
     if not isinstance(x, (np.ndarray, np.generic)):

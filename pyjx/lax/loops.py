@@ -377,8 +377,9 @@ def _while_transpose(cts: Tangents, *operands: Operand, **params: Any) -> Tangen
     if bound is None:
         raise ValueError("Reverse-mode differentiation does not work for lax.while_loop or "
                          "lax.fori_loop with dynamic start/stop values. Give lax.while_loop a "
-                         "bound on its iterations (max_steps), use lax.scan or lax.fori_loop with "
-                         "static bounds, or forward mode (jax.jvp, jax.jacfwd).")
+                         "bound on its iterations (max_steps: there it ends, whatever the "
+                         "condition is), use lax.scan or lax.fori_loop with static bounds, or "
+                         "forward mode (jax.jvp, jax.jacfwd).")
     values = [*selected(operands, negated(given[:k] + linear)),
               *map(instantiate, selected(cts, linear))]
     backward, consts_nonzero = _backward(

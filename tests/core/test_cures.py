@@ -57,7 +57,7 @@ STACKED = ("\nTrees of one structure are one of arrays by xs = jax.tree.map(lamb
     (lambda i: lax.fori_loop(0, 2, lambda j, x: x + LAYERS[j]["b"], 0.0), STACKED),
     (lambda i: lax.scan(lambda c, j: (c, LAYERS[j]), i, jnp.arange(2)), STACKED),
     (lambda i: RAGGED[i], "These have different structures or shapes. Choose between"),
-    (lambda i: [LAYERS[0], PAIR].copy()[i], "jnp.asarray(x)[i]; trees of one structure are one "),
+    (lambda i: [LAYERS[0], PAIR].copy()[i], "jnp.asarray(xs)[i]; trees of one structure are one "),
     (lambda i: MODEL["acts"][i](1.0), "\nlax.switch chooses between functions: lax.switch(i, func"),
     (lambda i: [1, 2][i], "\nTo index numbers or arrays of one shape, make them an array: "),
 ])
