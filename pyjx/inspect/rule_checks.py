@@ -23,6 +23,7 @@ from pyjx.engine.custom_derivative_calls import custom_jvp_call_p, custom_vjp_ca
 from pyjx.inspect.bad_values import place_text
 from pyjx.inspect.loops import programs_within
 from pyjx.inspect.straight import check_keywords, line_of, repeatable_of, straight
+from pyjx.lax.linalg import eigh_p, svd_p
 
 _DIRECTIONS = 2  # along which each operand is moved
 # Calls with a user's rules, and what these say.
@@ -41,7 +42,8 @@ class WrongRule(Record):
       mode: `cotangent` or `tangent`; `primal` where the rule gives another value than the function.
       operand: the number of the operand; None where it is not about one.
       found, expected: the derivative along a direction, by the rule and by differences; or the
-        value, by the rule and by the function, of the first element where they differ.
+        value, by the rule and by the function, of the first element where they differ, which may
+        be complex.
       error: why the rule is refused, where `jax.grad` raises; empty otherwise.
     """
 
@@ -49,8 +51,8 @@ class WrongRule(Record):
     line: Frame | None
     mode: str
     operand: int | None
-    found: float
-    expected: float
+    found: complex
+    expected: complex
     error: str = ""
 
     def __str__(self) -> str:
@@ -88,8 +90,8 @@ class RuleCheck(Record):
                  f"{counted(len(self.wrong), 'wrong rule')}",
                  *[f"  {rule}" for rule in self.wrong]]
         if not self.checked:
-            lines.append("  nothing was checked: call it with floating-point numbers, at which its "
-                         "operations are smooth")
+            lines.append("  nothing was checked: call it with real or complex numbers, at which "
+                         "its operations are smooth")
         lines += [f"  not checked: {name}, {why}" for name, why in self.passed_by]
         return "\n".join(lines)
 
@@ -137,22 +139,28 @@ def check_rules(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> RuleCheck
 
 
 def _wide(x: Any) -> Any:
-    """Real numbers in double precision."""
+    """Real and complex numbers in double precision."""
+    if dtypes.has_dtype(x, np.complexfloating):
+        return jax.numpy.asarray(x, np.complex128)
     return jax.numpy.asarray(x, np.float64) if dtypes.has_dtype(x, np.floating) else x
 
 
 def _refuses(fun: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> bool:
     """Whether a function has no gradient on the arguments as they are."""
     closed, leaves, _ = repeatable_of(fun, args, kwargs)
-    moved = [k for k, v in enumerate(closed.jaxpr.invars) if _is_real(v.aval)]
-    outs = [i for i, a in enumerate(closed.out_avals) if _is_real(a)]
+    moved = [k for k, v in enumerate(closed.jaxpr.invars) if _is_inexact(v.aval)]
+    outs = [i for i, a in enumerate(closed.out_avals) if _is_inexact(a)]
 
-    def loss(*reals: Any) -> Any:
-        results = eval_jaxpr(closed.jaxpr, closed.consts, *_put(leaves, moved, reals))
-        return sum([results[i].sum() for i in outs], 0.0)
+    def call(*numbers: Any) -> list[Any]:
+        results = eval_jaxpr(closed.jaxpr, closed.consts, *_put(leaves, moved, numbers))
+        return [results[i] for i in outs]
+
+    def pulled(*numbers: Any) -> Any:
+        results, pull = jax.vjp(call, *numbers)
+        return pull(results)
 
     try:
-        jax.eval_shape(jax.grad(loss, tuple(range(len(moved)))), *[leaves[k] for k in moved])
+        jax.eval_shape(pulled, *[leaves[k] for k in moved])
     except _REFUSALS:
         return True
     return False
@@ -186,6 +194,8 @@ class _Check:
                 else f"as the operations in it are, in {ran[0]}")
         elif eqn.primitive.derivative is ON_PURPOSE:
             self.passed_by[eqn.primitive.name] = "which has another derivative on purpose"
+        elif eqn.primitive in (eigh_p, svd_p) and np.iscomplexobj(xs[0]):
+            self.passed_by[eqn.primitive.name] = "whose vectors may have any phase"
         elif not keeps_alive(eqn.effects):
             self.check(eqn, xs)
         return bind_eqn(eqn, xs)
@@ -194,8 +204,8 @@ class _Check:
         line = line_of(eqn)
         key = (eqn.primitive, params_key(eqn.params) if not eqn.primitive.own_rules else None, line,
                tuple([v.aval for v in eqn.invars]))
-        moved = [k for k, v in enumerate(eqn.invars) if _is_real(v.aval)]
-        outs = [i for i, v in enumerate(eqn.outvars) if _is_real(v.aval)]
+        moved = [k for k, v in enumerate(eqn.invars) if _is_inexact(v.aval)]
+        outs = [i for i, v in enumerate(eqn.outvars) if _is_inexact(v.aval)]
         if key in self._known or not moved or not outs:
             return
         self._known.add(key)
@@ -215,18 +225,18 @@ class _Check:
         moved = [k for k in moved if k >= n]  # what a function closes over has no derivative
         if mode is None or not moved:
             return None
-        reals = [jax.numpy.asarray(xs[k]) for k in moved]
+        numbers = [jax.numpy.asarray(xs[k]) for k in moved]
 
-        def fun(*reals: Any) -> list[Any]:
-            results = bind_eqn(eqn, _put(xs, moved, reals))
+        def fun(*numbers: Any) -> list[Any]:
+            results = bind_eqn(eqn, _put(xs, moved, numbers))
             return [results[i] for i in outs]
 
-        expected = fun(*reals)
+        expected = fun(*numbers)
         try:
             if mode == "tangent":
-                found, _ = jax.jvp(fun, reals, reals)
+                found, _ = jax.jvp(fun, numbers, numbers)
             else:
-                found, pull = jax.vjp(fun, *reals)
+                found, pull = jax.vjp(fun, *numbers)
                 pull(found)
         except _REFUSALS as error:
             at = getattr(error, "argument", None)
@@ -237,7 +247,7 @@ class _Check:
             differs = np.argwhere(~np.isclose(a, b, 1e-3, near, equal_nan=True))
             if len(differs):
                 i = tuple(differs[0])
-                return WrongRule(_name(eqn), line, "primal", None, float(a[i]), float(b[i]))
+                return WrongRule(_name(eqn), line, "primal", None, a[i].item(), b[i].item())
         return None
 
     def _operand(self, eqn: JaxprEqn, xs: Sequence[Any], k: int, outs: Sequence[int],
@@ -251,11 +261,10 @@ class _Check:
             return [results[i] for i in outs]
 
         for _ in range(_DIRECTIONS):
-            t = jax.numpy.asarray(rng.standard_normal(x.shape), x.dtype)
+            t = _drawn(rng, x)
             if eqn.primitive.derivative is OF_SYMMETRIC:
-                t = (t + t.mT) / 2
-            cts = [jax.numpy.asarray(rng.standard_normal(y.aval.shape), y.aval.dtype)
-                   for y in [eqn.outvars[i] for i in outs]]
+                t = (t + t.mT.conj()) / 2
+            cts = [_drawn(rng, eqn.outvars[i].aval) for i in outs]
             smooth = _smooth(along, x, t, cts)
             if smooth is None:
                 return False
@@ -275,12 +284,23 @@ def _name(eqn: JaxprEqn) -> str:
     return eqn.primitive.name if inner is None else inner.jaxpr.debug_info.func_name
 
 
-def _is_real(aval: Any) -> bool:
-    return dtypes.has_dtype(aval, np.floating) and 0 not in aval.shape
+def _is_inexact(aval: Any) -> bool:
+    return dtypes.has_dtype(aval, np.inexact) and 0 not in aval.shape
+
+
+def _drawn(rng: np.random.Generator, aval: Any) -> Any:
+    """Random numbers of a shape and dtype; of complex ones both parts are."""
+    x = rng.standard_normal(aval.shape)
+    if dtypes.issubdtype(aval.dtype, np.complexfloating):
+        x = x + 1j * rng.standard_normal(aval.shape)
+    return jax.numpy.asarray(x, aval.dtype)
 
 
 def _dot(cts: Iterable[Any], ys: Iterable[Any]) -> float:
-    return float(sum([np.vdot(np.asarray(a, np.float64), np.asarray(b, np.float64))
+    """The real part of the sum of products, where nothing is conjugated: a cotangent is what
+    multiplies a tangent."""
+    return float(sum([np.dot(np.ravel(np.asarray(a, np.complex128)),
+                             np.ravel(np.asarray(b, np.complex128))).real
                       for a, b in zip(cts, ys, strict=True)]))
 
 

@@ -207,6 +207,65 @@ def test_primitives_of_the_users_are_no_others_for_their_name(name):
     assert [(rule.operation, rule.operand) for rule in found.wrong] == [(name, 0)], found
 
 
+def wave(factor):
+    made = jax.custom_jvp(lambda x: jnp.exp(1j * x))
+    made.defjvp(lambda primals, tangents: (
+        made(*primals), factor * made(*primals) * tangents[0]))
+    return made
+
+
+def power(backward):
+    made = jax.custom_vjp(lambda z: (z * jnp.conj(z)).real)
+    made.defvjp(lambda z: (made(z), z), lambda z, g: (backward(z, g),))
+    return made
+
+
+@pytest.mark.parametrize("f", [
+    lambda factor: lambda x: jnp.real(wave(factor)(x)).sum(),
+    lambda factor: lambda x: jnp.abs(wave(factor)(x) + x).sum(),
+    lambda factor: lambda x: wave(factor)(x * (1 + 1j))])
+def test_tangents_of_complex_values(f):
+    assert inspect.check_rules(f(1j), jnp.arange(3.0))
+    found = inspect.check_rules(f(2j), jnp.arange(3.0))
+    assert [(r.mode, r.operand) for r in found.wrong] == [("tangent", 0)], found
+
+
+@pytest.mark.parametrize("f", [
+    lambda power: lambda x: power(x * (1 + 2j)).sum(),
+    lambda power: lambda x: power(jnp.fft.fft(x))])
+def test_cotangents_of_complex_operands(f):
+    x = jnp.arange(4.0) + 1
+    assert inspect.check_rules(f(power(lambda z, g: 2 * g * jnp.conj(z))), x)
+    found = inspect.check_rules(f(power(lambda z, g: 2 * g * z)), x)  # not conjugated
+    assert [(r.mode, r.operand) for r in found.wrong] == [("cotangent", 0)], found
+
+
+def test_refusals_and_values_of_complex_rules():
+    z = jnp.arange(3.0) + 2j
+    (rule,) = inspect.check_rules(power(lambda z, g: g[0] * z[0]), z).wrong
+    assert rule.error and rule.operand == 0, rule
+    made = jax.custom_jvp(lambda z: 2 * z)
+    made.defjvp(lambda primals, tangents: (3 * primals[0], 2 * tangents[0]))
+    (rule,) = inspect.check_rules(made, z).wrong
+    assert (rule.mode, rule.found, rule.expected) == ("primal", 6j, 4j) and "6j" in str(rule)
+
+
+@pytest.mark.parametrize("f", [
+    jnp.exp, jnp.log, jnp.sqrt, jnp.abs, jnp.conj, jnp.angle, jnp.tanh, jnp.fft.rfft, jnp.fft.irfft,
+    jnp.linalg.inv, jnp.linalg.norm, jnp.linalg.eigvals, jnp.linalg.qr, lambda a: a ** a @ a,
+    lambda a: jnp.linalg.cholesky(a @ a.conj().T + jnp.eye(3)),
+    lambda a: lax.scan(lambda c, x: (c * x, jnp.real(c)), a[0], a)])
+def test_what_is_right_of_complex_numbers(f):
+    x = W if f is jnp.fft.rfft else W + 1j * W[::-1].T
+    assert inspect.check_rules(f, x)
+
+
+@pytest.mark.parametrize("f", [jnp.linalg.eigh, lambda a: jnp.linalg.svd(a)])
+def test_vectors_of_any_phase_are_passed_by(f):
+    found = inspect.check_rules(f, W + 1j * W[::-1].T)
+    assert not found.wrong and "any phase" in str(found), found
+
+
 def test_check_grads_names_the_rule():
     product = with_vjp(None, WRONG["a sign"][1], "bilinear")
     with pytest.raises(AssertionError) as raised:
