@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from pyjx import lax
+from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray
@@ -18,9 +18,11 @@ from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from pyjx.core.primitive import Primitive
 from pyjx.engine.functions import with_at
 from pyjx.engine.primitives import name_p
+from pyjx.engine.tangents import add_any_p
 from pyjx.inspect.loops import Loop, programs_within
 from pyjx.inspect.straight import opened
 from pyjx.lax.convert import tie_p
+from pyjx.lax.transcendental import logistic_grad_p, tanh_grad_p
 
 Rule = Callable[..., Any]  # operands, parameters by name -> the result, or a list of results
 
@@ -30,11 +32,13 @@ class Account:
 
     Attributes:
       others: the operations that NumPy has no function for, which ran as they are.
+      narrow: whether numbers of them, which are of the types of the program, were among the values.
       steps: the iterations and branches that run now, outermost first, each with what holds it.
     """
 
     def __init__(self) -> None:
         self.others: set[str] = set()
+        self.narrow = False
         self.steps: tuple[tuple[str, JaxprEqn], ...] = ()
 
     def taken(self, eqn: JaxprEqn, operands: list[Any]) -> list[Any]:
@@ -188,8 +192,8 @@ def _run(eqn: JaxprEqn, operands: list[Any], account: Account) -> Sequence[Any]:
     if inner is not None:
         return evaluate(inner.jaxpr, inner.consts, operands, account)
     rule = rule_of(eqn.primitive)
-    if rule is not None and not any([_is_odd(v.aval) for v in (*eqn.invars, *eqn.outvars)]) \
-            and all([np.size(x) for x in operands]):
+    odd = any([_is_odd(v.aval) for v in (*eqn.invars, *eqn.outvars)])
+    if rule is not None and not odd and all([np.size(x) for x in operands]):
         if rule in _INTEGERS_TOO:
             out = rule(eqn, *operands)
         else:
@@ -197,7 +201,11 @@ def _run(eqn: JaxprEqn, operands: list[Any], account: Account) -> Sequence[Any]:
         outs = out if eqn.primitive.multiple_results else [out]
         return [np.asarray(x) if _is_inexact(v.aval) else np.asarray(x).astype(v.aval.dtype)
                 for x, v in zip(outs, eqn.outvars, strict=True)]
+    if eqn.primitive in _WIDE and not odd:
+        with configuration.enable_x64(True):
+            return [_WIDE[eqn.primitive](*operands, **params)]
     account.others.add(name)
+    account.narrow |= any([not _is_odd(v.aval) and _is_inexact(v.aval) for v in eqn.outvars])
     return _as_it_is(eqn, operands)
 
 
@@ -394,6 +402,8 @@ _ACCUMULATED = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np
 _RULES: dict[Primitive, Rule] = {
     lax.rsqrt_p: _plain(lambda x: 1 / np.sqrt(x)), lax.div_p: _div, lax.select_n_p: _select,
     lax.logistic_p: _plain(lambda x: 1 / (1 + np.exp(-x))), lax.round_p: _rounded,
+    logistic_grad_p: _plain(lambda x: 0.25 / np.cosh(x / 2) ** 2),
+    tanh_grad_p: _plain(lambda x: 1 / np.cosh(x) ** 2),
     lax.one_minus_square_p: _plain(lambda x: 1 - x * x),
     lax.clamp_p: _plain(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
     lax.complex_p: _plain(lambda re, im: re + 1j * im), lax.integer_pow_p: _integer_pow,
@@ -413,9 +423,14 @@ _RULES: dict[Primitive, Rule] = {
     lax.split_p: lambda x, sizes, axis, **_: np.split(x, np.cumsum(sizes)[:-1], axis),
     lax.copy_p: _plain(np.array), lax.stop_gradient_p: _plain(np.asarray),
     name_p: _plain(np.asarray), tie_p: _tie, lax.convert_element_type_p: _convert,
-    lax.conv_general_dilated_p: _convolution,
+    lax.conv_general_dilated_p: _convolution, add_any_p: _plain(np.add),
 }
 _INTEGERS_TOO = (_convert,)
+# What derivatives move numbers by, which XLA does as well in double precision.
+_WIDE: dict[Primitive, Rule] = {
+    lax.scatter_add_p: lambda *operands, update_jaxpr, update_consts, **params: lax.scatter_add(
+        *operands, **params), **{p: p.bind for p in (
+            lax.dynamic_slice_p, lax.dynamic_update_slice_p, lax.gather_p, lax.pad_p)}}
 
 
 @kept(4096)

@@ -26,6 +26,7 @@ from pyjx.inspect.interpreter import RefusedError, interpret
 from pyjx.inspect.numpy_interpreter import Account, Ranged, Rounded, evaluate, limits_of
 from pyjx.inspect.program import TracedProgram, UnsupportedError
 from pyjx.inspect.straight import line_of, straight
+from pyjx.lax import digamma_p, lgamma_p
 from pyjx.viewer.hlo import hlo_listing, instruction_names
 from pyjx.viewer.jaxprs import jaxpr_listing
 from pyjx.viewer.links import count_kernels, name_products
@@ -227,13 +228,16 @@ def rows_of(closed: ClosedJaxpr, args: Sequence[Any], ours: Sequence[Any], their
     sizes = sorted(filter(None, map(scale_of, args)))
     size = max([s for s in sizes if s <= 1e4 * sizes[(len(sizes) - 1) // 2]], default=0.0)
     odd = any([not row.ok and not _is_inexact(y) for row, y in zip(plain, theirs, strict=True)])
-    rows = []
-    # Results that cancel, which are nothing beside the arguments, may do so in other digits: not
-    # beside those of another order, such as what a mask puts in the place of numbers.
-    for old, x, y, s in zip(plain, ours, theirs, spread_of(closed, args, 16 if odd else 3),
-                            strict=True):
+    rows, spread = [], spread_of(closed, args, 16 if odd else 3)
+    # These are 0 by a difference of their own, which is none of the program's.
+    rooted = [v for e in closed.eqns if e.primitive in (digamma_p, lgamma_p) for v in e.outvars]
+    for old, x, y, (s, zero), v in zip(
+            plain, ours, theirs, spread, closed.jaxpr.outvars, strict=True):
+        # What is 0, as far as is known, may cancel in other digits: not beside numbers of another
+        # order, such as what a mask puts in the place of numbers.
+        share = _share(x) * size if zero or v in rooted else -1.0
         blind = s > 0 and _is_inexact(y) and _SPREADS * s >= scale_of(y) and max(
-            scale_of(y), old.found) > _share(x) * size
+            scale_of(y), old.found) > share
         rows.append(old if old.ok else Row(*compared(x, _settled(x, y), _SPREADS * s), blind,
                                            old.nans))
     return rows
@@ -263,11 +267,13 @@ def _settled(ours: Any, theirs: Any) -> Any:
 _SPREADS = 8  # how many times as far as in the runs that are drawn errors may go
 
 
-def spread_of(closed: ClosedJaxpr, given: Sequence[Any], times: int) -> list[float]:
+def spread_of(closed: ClosedJaxpr, given: Sequence[Any], times: int) -> list[tuple[float, bool]]:
     """How far each result goes from that in double precision, at most, if each number that is
     computed has an error of rounding in its own type; drawn so many times. Infinitely far where it
-    leaves the range of the type."""
-    exact = double(closed, given, Account())
+    leaves the range of the type. And whether errors of double precision would explain it, so that
+    it may be 0."""
+    account = Account()
+    exact = double(closed, given, account)
     spread = [0.0] * len(exact)
     for i in range(times):
         drawn = [x.astype(a.dtype) if _is_inexact(x) else x for x, a in zip(
@@ -275,7 +281,10 @@ def spread_of(closed: ClosedJaxpr, given: Sequence[Any], times: int) -> list[flo
             strict=True)]
         spread = [max(s, compared(x, _settled(x, y))[1])
                   for s, x, y in zip(spread, drawn, exact, strict=True)]
-    return spread
+    least = float(np.finfo(np.float64).eps) * _SPREADS
+    return [(s, account.narrow or (_is_inexact(x) and scale_of(x) <= least * s / float(
+        dtypes.finfo(a.dtype).eps))) for s, x, a in zip(
+            spread, exact, closed.out_avals, strict=True)]
 
 
 def ranged(closed: ClosedJaxpr, args: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any],

@@ -469,6 +469,9 @@ def test_a_check_that_fails_is_status_1(run, model, monkeypatch):
 
 
 def test_a_check_of_which_nothing_can_be_told_is_status_7(run):
+    status, _, err = run("-c", "lambda b: jnp.sqrt(b * b - 4.0) - b", "1e4", "--check",
+                         "numpy-float64")
+    assert status == 7 and "nothing can be told" in err, err
     code = "lambda x: lax.fori_loop(0, 60, lambda i, x: 4 * x * (1 - x), x * x / (1 + x * x))"
     status, _, err = run("-c", code, "f32[8]", "--check", "numpy-float64")
     assert status == 7 and "nothing can be told" in err and "in iteration" in err, err

@@ -138,6 +138,30 @@ def test_digits_that_are_lost(fun, operation, step):
                         r"\S+, and rounding explains \S+, as much as its numbers", str(checked))
 
 
+@pytest.mark.parametrize(("fun", "x"), [
+    (lambda b: (-b + jnp.sqrt(b * b - 4.0)) / 2, 1e4), (jnp.sum, [1e8, 1, -1e8]),
+    (lambda x: (x ** 2).mean() - x.mean() ** 2, np.arange(8) + 1e5)])
+def test_digits_that_are_lost_of_what_is_little_beside_the_arguments(fun, x):
+    x = jnp.array(x, "f4")
+    found = inspect.compare(lambda x: fun(x), x)
+    assert not found and found.first is None and found.lost is not None, found
+    checked = inspect.check(inspect.trace(lambda x: fun(x), x), "numpy-float64", [x])
+    assert checked.blind == ("result",) and not checked
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_gradients_that_are_0_agree(way):
+    def loss(bias, table, rows):
+        y = jax.nn.sigmoid(table)[rows] + bias  # the bias is taken off again
+        y = (y - y.mean(0)) / jnp.sqrt(y.var(0) + 1e-5)
+        return jnp.take_along_axis(jnp.tanh(y), jnp.minimum(rows, 2)[:, None], 1).sum()
+
+    args = np.ones(3, "f4"), 50 * np.sin(np.arange(30, dtype="f4")).reshape(10, 3), np.arange(9)
+    assert inspect.compare(jax.grad(loss, (0, 1)), *args, b=way)
+    program = inspect.trace(jax.grad(loss, (0, 1)), *args)
+    assert not inspect.check(program, "numpy-float64", args).others
+
+
 def test_a_fault_is_found_where_digits_are_lost(wrong_rule):
     found = inspect.compare(lambda x: chaotic(abs(jnp.tanh(jnp.sinh(x)))), X)
     assert not found and found.first.operation == "sinh" and found.lost is None, found
