@@ -512,9 +512,10 @@ def hashable(kind: str, value: str, error: str, ours: bool = False, name: str = 
     if "PRNGKeyArray" in kind:
         return f"{held}Keys are no static arguments: {left_out}"
     if "Array" in kind or "ndarray" in kind:
-        given = f"give {of_array}, or " if not ours and (
-            of_array := _hashable_array(value, name)) else ""
-        return f"{held}Arrays are no static arguments: {given}{left_out}"
+        of_array = "" if ours else _hashable_array(value, name)
+        given = of_array and f"give {of_array}, or "
+        again = " jnp.array(...) makes an array of the tuple again." * of_array.startswith("tuple")
+        return f"{held}Arrays are no static arguments: {given}{left_out}{again}"
     if re.search(r"\b[Aa]rray\(", value):
         return f"It holds arrays, which are no static arguments: {left_out}"
     compared = f"{held}Static arguments are compared from call to call: "

@@ -379,6 +379,15 @@ def test_a_number_is_static_as_one_of_pythons_of_its_kind(x: Any, kind: type) ->
     f(V, rate=kind(x))
 
 
+def test_a_vector_that_is_static_as_a_tuple_is_an_array_again() -> None:
+    rows: Any = jax.jit(lambda x, perm: x[perm], static_argnames="perm")
+    cured: Any = jax.jit(lambda x, perm: x[jnp.array(perm)], static_argnames="perm")
+    perm = jnp.array([1, 0])
+    check(lambda: rows(M, perm=perm), "give tuple(perm.tolist()), or leave this one out of "
+          "static_argnums and static_argnames. jnp.array(...) makes an array of the tuple again.")
+    assert (cured(M, perm=tuple(perm.tolist())) == M[perm]).all()
+
+
 # -- the order of arguments ------------------------------------------------------------------------
 
 
