@@ -443,12 +443,16 @@ def for_programs(x: Any) -> Any:
         return x
     if type(x) is not ArrayImpl:
         return copy(x) if isinstance(x, DataArray) else x
-    known = getattr(x, "_for_programs", None)
-    copied = None if known is None else known()
-    if copied is None or x.is_deleted():  # of which a copy is refused
-        copied = as_of_programs(_copied(x))
-        x._for_programs = copied._for_programs
+    if not x.is_deleted() and (known := _known_copy(x)) is not None:
+        return known
+    copied = as_of_programs(_copied(x))
+    x._for_programs = copied._for_programs
     return copied
+
+
+def _known_copy(x: Any) -> Any:
+    """What programs have in the place of an array, if they have it: itself, if it is theirs."""
+    return getattr(x, "_for_programs", lambda: None)()
 
 
 def as_of_programs(x: Any) -> Any:
@@ -458,8 +462,7 @@ def as_of_programs(x: Any) -> Any:
 
 
 def is_of_programs(x: Any) -> bool:
-    known = getattr(x, "_for_programs", None)
-    return known is not None and known() is x
+    return _known_copy(x) is x
 
 
 def _setitem(self: Any, i: Any, x: Any) -> None:
