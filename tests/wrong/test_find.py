@@ -16,6 +16,7 @@ from pyjx.core.frames import shown_path
 from pyjx.experimental import io_callback
 from pyjx.experimental import pallas as pl
 from pyjx.inspect import finding
+from pyjx.runtime import ledger
 from tests.wrong.faults import FAULTS
 
 
@@ -311,6 +312,7 @@ def test_the_commands(tmp_path):
 
 
 def test_what_it_traces_of_its_own_is_in_no_report():
+    ledger.clear()  # of what other tests have traced
     jax.inspect.find(lambda x: lax.scan(lambda c, x: (jnp.log(c - 1), c), x, jnp.ones(3)), 1.0)
     found = jax.explain()  # whose text has the costliest functions alone
     said = str(found) + repr(found.functions)
