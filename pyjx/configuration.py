@@ -141,10 +141,6 @@ def _guard(field: str) -> Callable[[Any, bool], None]:
     return lambda value, local: jaxlib_api.set_guard(field, value, local)
 
 
-def _set_thread_guard(value: Any, local: bool) -> None:
-    jaxlib_api.set_thread_guard(bool(value))
-
-
 _log_handlers: dict[str, Any] = {}  # of loggers that flags have shown, by name
 
 
@@ -317,9 +313,10 @@ array_garbage_collection_guard = State(
     "jax_array_garbage_collection_guard", ("allow", "log", "fatal"), None,
     on_change=_guard("garbage_collect_array"),
     help="What an array does that only Python's garbage collector frees.")
-thread_guard = _off("jax_thread_guard", on_change=_set_thread_guard,
-                    help="Programs over several processes are launched by one thread only, else "
-                         "an error is raised.")
+thread_guard = _off(
+    "jax_thread_guard", on_change=lambda value, local: jaxlib_api.set_thread_guard(bool(value)),
+    help="Programs over several processes are launched by one thread only, else an error is "
+         "raised.")
 
 # Devices and backends.
 default_device = State("jax_default_device", str, None, traced=True, check=_checked_device,

@@ -313,10 +313,6 @@ custom_jvp_call_p.define(jvp=_custom_jvp_jvp, batch_axis=_batch_rule(
 # -- custom_vjp: reverse mode ----------------------------------------------------------------------
 
 
-def _lin_shape(*avals: Any, out_avals: tuple[Any, ...], **_: Any) -> Sequence[Any]:
-    return out_avals
-
-
 def _raise_forward_mode(*_: Any, **__: Any) -> Any:
     raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function. A function "
                     "with a custom_jvp rule has both modes; grad, vjp and jacrev are reverse mode.")
@@ -341,7 +337,8 @@ def _lin_jvp(primals: Values, tangents: Tangents, *, num_res: int, bwd: Callable
 # The derivative of a custom_vjp function: from (residuals, tangents that are not zero) to tangents
 # of the outputs. It can only be transposed.
 custom_lin_p = register(Primitive(
-    "custom_lin", shape_rule=_lin_shape, transpose=_lin_transpose, impl=_raise_forward_mode,
+    "custom_lin", shape_rule=lambda *avals, out_avals, **_: out_avals,
+    transpose=_lin_transpose, impl=_raise_forward_mode,
     jvp=_lin_jvp, batch_axis=_raise_forward_mode, multiple_results=True, cached=False,
     own_rules=True, printed=lambda params: [
         ("bwd", params["bwd"]), ("in_zeros", list(params["in_zeros"])),

@@ -144,10 +144,6 @@ def _barrier_jvp(primals: Values, tangents: Tangents) -> Any:
     return optimization_barrier_p.bind(*primals), _barred(tangents)
 
 
-def _barrier_transpose(cts: Tangents, *operands: Operand) -> list[Any]:
-    return _barred(cts)
-
-
 def _barred(tangents: Tangents) -> list[Any]:
     """Tangents or cotangents behind a barrier of their own, which holds up no primals."""
     known = [t for t in tangents if type(t) is not Zero]
@@ -162,7 +158,8 @@ def _barrier_batch(operands: Values, dims: Dims) -> Any:
 optimization_barrier_p = register(Primitive(
     "optimization_barrier", moves=True, shape_rule=lambda *avals: avals,
     sharding_rule=lambda outs, *xs: list(map(entries_of, xs)), multiple_results=True,
-    jvp=_barrier_jvp, transpose=_barrier_transpose, batch=_barrier_batch, linear=APART,
+    jvp=_barrier_jvp, transpose=lambda cts, *operands: _barred(cts), linear=APART,
+    batch=_barrier_batch,
 ))
 
 

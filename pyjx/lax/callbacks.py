@@ -17,7 +17,7 @@ from pyjx import configuration
 from pyjx.core import dtypes, logs
 from pyjx.core.arithmetic import unknown
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.effects import Effect, Effects
+from pyjx.core.effects import Effect
 from pyjx.core.primitive import Primitive, Rule, register
 from pyjx.core.printer import without_address
 from pyjx.core.records import Alike
@@ -334,10 +334,6 @@ def _debug_batch(trace: BatchTrace, operands: Values, dims: Dims, **params: Any)
 printed = partial(without_address, "callback")
 
 
-def _io_effects(params: Params) -> Effects:
-    return frozenset({ordered_io_effect if params["ordered"] else io_effect})
-
-
 pure_callback_p: Primitive = register(Primitive(
     "pure_callback", arithmetic=unknown, multiple_results=True, cached=False, shape_rule=_shape,
     impl=_impl,
@@ -351,8 +347,8 @@ pure_callback_p: Primitive = register(Primitive(
 
 io_callback_p: Primitive = register(Primitive(
     "io_callback", multiple_results=True, cached=False, shape_rule=_shape, impl=_impl,
-    batch_axis=_io_batch,
-    printed=printed, physical=_physical(lambda: io_callback_p), effects=_io_effects,
+    batch_axis=_io_batch, printed=printed, physical=_physical(lambda: io_callback_p),
+    effects=lambda params: frozenset({ordered_io_effect if params["ordered"] else io_effect}),
     takes_token=True,
     jvp=refused("IO callbacks do not support JVP. Call it with jax.lax.stop_gradient(x)."),
     transpose=refused("IO callbacks do not support transpose."),

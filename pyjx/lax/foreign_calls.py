@@ -27,7 +27,7 @@ from pyjx.engine.calls import call_eqn, standing_for
 from pyjx.engine.functions import name_of
 from pyjx.engine.rules import refused
 from pyjx.engine.subjaxprs import consts_as_inputs
-from pyjx.engine.types import Dims, Params, Values
+from pyjx.engine.types import Dims, Values
 from pyjx.guards import guard
 from pyjx.lax.agreement import trace_function
 from pyjx.lax.callbacks import batch_by_method, check_vmap_method
@@ -198,10 +198,6 @@ def _with_batch(layout: Layout) -> Layout:
     return (0, *[a + 1 for a in layout])
 
 
-def _ffi_effects(params: Params) -> Effects:
-    return _effects if params["has_side_effect"] else no_effects
-
-
 def _shape(*avals: ShapedArray, result_avals: Any, **_: Any) -> list[Any]:
     return list(result_avals)
 
@@ -229,10 +225,10 @@ def _of_data(layout: Layout, aval: AbstractValue) -> Layout:
 
 
 ffi_call_p: Primitive = register(Primitive(
-    "ffi_call", arithmetic=unknown, multiple_results=True, shape_rule=_shape, effects=_ffi_effects,
-    jvp=_jvp, physical=_on_data,
-    transpose=refused(_DERIVATIVE.format("a foreign function")), batch_axis=_batch,
-))
+    "ffi_call", arithmetic=unknown, multiple_results=True, shape_rule=_shape, jvp=_jvp,
+    effects=lambda params: _effects if params["has_side_effect"] else no_effects,
+    physical=_on_data, transpose=refused(_DERIVATIVE.format("a foreign function")),
+    batch_axis=_batch))
 
 
 # -- composites ------------------------------------------------------------------------------------

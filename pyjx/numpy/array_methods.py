@@ -497,14 +497,6 @@ def _unavailable(name: str, what: str, cure: str = "") -> Any:
     return property(attribute)
 
 
-def _hex(self: Array) -> str:
-    return hex(self.__index__())
-
-
-def _oct(self: Array) -> str:
-    return oct(self.__index__())
-
-
 def _positive(self: Array) -> Any:
     """The array, in new buffers outside of programs, which may be donated without it."""
     return _copy(self) if state.dynamic is eager_trace and type(self) is ArrayImpl else self
@@ -530,22 +522,11 @@ class _Forwarded:
 
 
 _METHODS: dict[str, _Body] = {
-    "astype": _astype,
-    "transpose": _transpose,
-    "flatten": _flatten,
-    "compress": _compress,
-    "view": _view,
-    "byteswap": _byteswap,
-    "to_device": _to_device,
-    "clone": _copy,
-    "copy": _copy,
-    "__round__": _round,
-    "__contains__": _contains,
-    "__pos__": _positive,
-    "__hex__": _hex,
-    "__oct__": _oct,
-    "__array_namespace__": _array_namespace,
-    "__array_module__": _array_module,
+    "astype": _astype, "transpose": _transpose, "flatten": _flatten, "compress": _compress,
+    "view": _view, "byteswap": _byteswap, "to_device": _to_device, "clone": _copy, "copy": _copy,
+    "__round__": _round, "__contains__": _contains, "__pos__": _positive,
+    "__hex__": lambda self: hex(self.__index__()), "__oct__": lambda self: oct(self.__index__()),
+    "__array_namespace__": _array_namespace, "__array_module__": _array_module,
 }
 
 # All that NumPy's arrays have and is a function here, but for what changes the array; and one that

@@ -19,7 +19,7 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
 from pyjx.core.avals import ShapedArray, get_aval
 from pyjx.core.dtypes import DType
-from pyjx.core.explicit import Entries, entries_of
+from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_int, as_sizes
 from pyjx.core.layouts import ShardingLike
 from pyjx.core.primitive import ON_PURPOSE, Primitive, register
@@ -27,7 +27,7 @@ from pyjx.core.scalars import is_scalar_constant
 from pyjx.engine.axes import all_at_front
 from pyjx.engine.calls import call_in_place
 from pyjx.engine.decompose import traced
-from pyjx.engine.types import Dims, Tangent, Tangents, Value, Values
+from pyjx.engine.types import Tangent, Tangents, Value, Values
 from pyjx.lax.common import broadcasts_to
 from pyjx.random.base import check_key, on_key, placed_result, split_traced
 from pyjx.random.distributions import arrays, exponential_floats
@@ -156,18 +156,13 @@ def _log_slope(a: Value, log: Value) -> Array:
     return lax.select(small, below, above)
 
 
-def _gamma_batch(operands: Values, dims: Dims, **params: Any) -> tuple[Value, int | None]:
-    return random_gamma_p.bind(*all_at_front(operands, dims), **params), 0
-
-
-def _gamma_sharding(out: ShapedArray, key: ShapedArray, a: ShapedArray, **params: Any) -> Entries:
-    return entries_of(a)
-
-
-random_gamma_p = register(Primitive("random_gamma", shape_rule=_gamma_shape, derivative=ON_PURPOSE,
-                                    sharding_rule=_gamma_sharding, decomposition=_decomposition))
-random_gamma_p.define(jvp=_gamma_jvp, batch=_gamma_batch,
-                      printed=without(partitionable=(True, False, None)))
+random_gamma_p = register(Primitive(
+    "random_gamma", shape_rule=_gamma_shape, derivative=ON_PURPOSE, decomposition=_decomposition,
+    sharding_rule=lambda out, key, a, **params: entries_of(a)))
+random_gamma_p.define(
+    jvp=_gamma_jvp, printed=without(partitionable=(True, False, None)),
+    batch=lambda operands, dims, **params: (
+        random_gamma_p.bind(*all_at_front(operands, dims), **params), 0))
 
 
 # -- the approximate method ------------------------------------------------------------------------

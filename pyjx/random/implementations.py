@@ -471,21 +471,10 @@ def _generator(name: str, tag: str, primitive: Any, key_words: int, counter_word
     return register(PRNGImpl((key_words,), seed, split, random_bits, fold_in, name, tag))
 
 
-def _philox2x32_seed(seed: ArrayLike) -> Any:
-    return _stacked(philox2x32_p.bind(_ZERO, *_halves(seed))[:1])
-
-
-def _philox4x32_seed(seed: ArrayLike) -> Any:
-    return _stacked(philox4x32_p.bind(_ZERO, _ZERO, *_halves(seed), _ZERO, _ZERO)[:2])
-
-
-def _threefry4x32_seed(seed: ArrayLike) -> Any:
-    return _stacked(threefry4x32_p.bind(*_halves(seed), *[_ZERO] * 6))
-
-
-philox2x32 = _generator("philox2x32", "phx2", philox2x32_p, 1, 2, _philox2x32_seed,
-                        lambda w: (w[0], w[1]))
-philox4x32 = _generator("philox4x32", "phx4", philox4x32_p, 2, 4, _philox4x32_seed,
-                        lambda w: (w[0], w[1]))
-threefry4x32 = _generator("threefry4x32", "fry4", threefry4x32_p, 4, 4, _threefry4x32_seed,
-                          lambda w: (_xor(w[0], w[2]), _xor(w[1], w[3])))
+philox2x32 = _generator("philox2x32", "phx2", philox2x32_p, 1, 2, lambda seed: _stacked(
+    philox2x32_p.bind(_ZERO, *_halves(seed))[:1]), lambda w: (w[0], w[1]))
+philox4x32 = _generator("philox4x32", "phx4", philox4x32_p, 2, 4, lambda seed: _stacked(
+    philox4x32_p.bind(_ZERO, _ZERO, *_halves(seed), _ZERO, _ZERO)[:2]), lambda w: (w[0], w[1]))
+threefry4x32 = _generator("threefry4x32", "fry4", threefry4x32_p, 4, 4, lambda seed: _stacked(
+    threefry4x32_p.bind(*_halves(seed), *[_ZERO] * 6)),
+    lambda w: (_xor(w[0], w[2]), _xor(w[1], w[3])))

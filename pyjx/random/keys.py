@@ -329,15 +329,11 @@ def _primitive(name: str, shape_rule: Rule, physical: Rule, *, batch: Rule | Non
     return primitive.define(batch=batch or batch_in_front, jvp=jvp_zero(primitive))
 
 
-def _seed_shape(seeds: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
-    return _keys(impl, seeds.shape)
-
-
 def _seed(avals: Avals, seeds: Value, *, impl: PRNGImpl) -> Array:
     return over_batch(avals[0].ndim, impl.seed, seeds)
 
 
-random_seed_p = _primitive("random_seed", _seed_shape, _seed)
+random_seed_p = _primitive("random_seed", lambda seeds, *, impl: _keys(impl, seeds.shape), _seed)
 
 
 # Operations on keys say in which way threefry counts: as the flag was where they were called, which

@@ -236,10 +236,6 @@ def _addressable_devices_indices_map(self: Sharding, global_shape: Sequence[int]
     return {d: everywhere[d] for d in _addressable_device_tuple(self)}
 
 
-def _is_fully_addressable(self: Sharding) -> bool:
-    return bool(self._internal_device_list.is_fully_addressable)
-
-
 def _is_equivalent_to(self: Sharding, other: Any, ndim: int) -> bool:
     """Whether both put the same elements of every array of rank `ndim` on the same devices."""
     return self is other or (_place(self) == _place(other) and is_cut_alike(self, other, ndim))
@@ -301,7 +297,8 @@ _COMMON: dict[str, Any] = {
     "addressable_devices": property(lambda self: set(_addressable_device_tuple(self))),
     "has_addressable_devices": property(lambda self: bool(_addressable_device_tuple(self))),
     "num_devices": property(lambda self: len(self._internal_device_list)),
-    "is_fully_addressable": property(_is_fully_addressable),
+    "is_fully_addressable": property(
+        lambda self: bool(self._internal_device_list.is_fully_addressable)),
     "memory_kind": property(lambda self: self._memory_kind),
     "shard_shape": _shard_shape,
     "devices_indices_map": _devices_indices_map,
