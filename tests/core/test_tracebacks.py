@@ -218,6 +218,15 @@ def test_errors_that_the_user_handles_are_shown():
     assert files == {THIS_FILE}
 
 
+@pytest.fixture
+def heeding():
+    """Jobs of a shell's background ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeding")
 def test_an_interrupted_program_shows_the_users_frames():
     def interrupted():
         jax.tree.map(lambda leaf: signal.raise_signal(signal.SIGINT), [x])
