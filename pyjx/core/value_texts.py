@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pyjx.core.cure_texts import OF_SPARSE
+from pyjx.core.frames import is_internal
 from pyjx.jaxlib_api import PjitFunction
 
 _LONGEST = 100
@@ -301,8 +302,8 @@ _BRACKETS: dict[Any, str] = {
 
 def in_short(x: Any, depth: int = 0, *, places: bool = True) -> str:
     """A text of bounded length for any value, made without running code of its class: arrays by
-    type, a function by name, with the place of its code if `places`, classes by name, records by
-    their fields, else the class alone.
+    type, a function by name, of a user's with the place of its code if `places`, classes by name,
+    records by their fields, else the class alone.
 
     >>> in_short((1, {"a": 2.5}))
     "(1, {'a': 2.5})"
@@ -328,7 +329,8 @@ def in_short(x: Any, depth: int = 0, *, places: bool = True) -> str:
     if issubclass(kind, _CALLED):
         name = getattr(x, "__qualname__", None) or getattr(x, "__name__", kind.__name__)
         code = getattr(x, "__code__", None) if places else None
-        return f"{name} ({place_of(code)})" if code is not None else str(name)
+        return f"{name} ({place_of(code)})" if code and not is_internal(code.co_filename) else (
+            str(name))
     if depth >= _DEEPEST:
         return f"<{_name(kind)}>"
     if kind in _BRACKETS:

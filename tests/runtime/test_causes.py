@@ -289,6 +289,19 @@ def test_a_default_that_is_given_is_another_trace() -> None:
         "n: 1 by default -> 1", "n: by keyword -> by position"]
 
 
+def test_a_place_is_one_of_the_users() -> None:
+    """Where a function of the library is defined, in whichever of its wrappers, is none."""
+    def own(x: Any) -> Any:
+        return x
+
+    f = jax.jit(lambda x, act: act(x), static_argnames="act")
+    for act in (jax.nn.gelu, own, jax.nn.softmax):
+        f(jnp.ones(3), act=act)
+    placed = f"own ({__file__}:{own.__code__.co_firstlineno})"
+    assert [t.cause.replace(own.__qualname__, "own") for t in f.explain().traces[1:]] == [
+        f"act: gelu -> {placed}", f"act: {placed} -> softmax"]
+
+
 @pytest.mark.parametrize("tool", [jax.inspect.find, jax.inspect.check_rules, jax.inspect.compare,
                                   jax.inspect.trace, jax.viewer.show])
 def test_what_tools_look_at_is_no_call(tool: Callable[..., Any]) -> None:
