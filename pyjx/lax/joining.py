@@ -280,7 +280,8 @@ def _where_they_fit(xs: Sequence[ShapedArray]) -> str:
 def _of_one_rank(xs: Sequence[ShapedArray]) -> str:
     """How these, which have different numbers of dimensions, can be joined."""
     ranks = {x.ndim for x in xs}
-    return "A new axis is x[None], or x[:, None]." if 0 not in ranks else (
+    return ("x[None] and x[:, None] have a new axis of size 1; jnp.broadcast_to(x, shape) has axes "
+            "of the sizes that are needed.") if 0 not in ranks else (
         "jnp.hstack joins vectors and scalars." if ranks == {0, 1} else
         "jnp.full(shape, x) makes an array of a scalar.")
 

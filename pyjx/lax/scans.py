@@ -39,6 +39,7 @@ from pyjx.lax.agreement import (
     TracedFunction,
     as_in_program,
     check_operands_distinct,
+    returns_nothing,
     trace_function,
     traced_with_carry,
 )
@@ -212,7 +213,7 @@ def _check_pair(fun: Callable[..., Any], tree: TreeDef, avals: Sequence[ShapedAr
             tuple, list) or len(tree.children()) != 2:
         raise TypeError(f"scan body output must be a pair, got {short_types(tree, avals)}. The "
                         f"body, {source_of(fun)}, returns the carry and what is stacked, or None "
-                        "for that.")
+                        f"for that.{returns_nothing(tree)}")
 
 
 def _scan_in_python(f: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Sequence[Any],
