@@ -306,10 +306,13 @@ _MAKER = re.compile(r" for ([\w/ ]+)\.(?= |$)|(differentiated|mapped by vmap)\.$
 _OF_LEAKS = ("Return the value from the function; do not store it in a global, a closure or an "
              "attribute, nor hand it to another thread. Where it leaks from jit, vmap or grad, "
              "jax.checking_leaks() reports it at once.")
-_OF_LOOPS = ("It is another one in each iteration: compute with it by jax.numpy, show it by "
-             "jax.debug.print, or loop by Python's `for`.")
-_OF_BRANCHES = ("Branches are traced, whichever of them runs: compute with it by jax.numpy, show "
-                "it by jax.debug.print, or choose by Python's `if`.")
+_COMPUTED = "compute with it by jax.numpy, show it by jax.debug.print"
+_SERVING = "give Python's number that serves all of them, such as the largest size"
+_OF_ARRAYS = ("It is made of an array: compute it before the call, and pass {} as an argument of "
+              "its own that is static (static_argnums or static_argnames of jit), or give one that "
+              "serves every call, such as the largest size.")
+_OF_TWO = ("The computation makes one of two values, as jnp.add and jnp.maximum do, where jnp.sum "
+           "and jnp.max do not.")
 NUMBERS = "Python's number or a tuple of such"
 AS_STATIC = ("If the value is the same in every call, or takes few different ones, mark the "
              "argument it comes from as static (static_argnums or static_argnames of jit), and "
@@ -321,12 +324,14 @@ OF_CHECKPOINTS = (
     "static_argnames: Python sees the arguments that they name as they are, not as traced arrays.")
 _CURES = {
     "jit": AS_STATIC,
-    "mapped by vmap": "It stands for the values of all examples: compute with it by jax.numpy, or "
-                      "let in_axes be None for an argument that all examples share.",
+    "mapped by vmap": "It stands for the values of all examples: {}, or let in_axes be None for an "
+                      "argument that all examples share.",
     "differentiated": "Compute with it by jax.numpy and show it by jax.debug.print. To have its "
                       "value outside, return it beside the result (has_aux=True).",
-    "scan": _OF_LOOPS, "while_loop": _OF_LOOPS, "fori_loop": _OF_LOOPS,
-    "cond": _OF_BRANCHES, "switch": _OF_BRANCHES,
+    **dict.fromkeys(["scan", "while_loop", "fori_loop", "map"], "It is another one in each "
+                    "iteration: {}, or loop by Python's `for` outside of jit."),
+    **dict.fromkeys(["cond", "switch"], "Branches are traced, whichever of them runs: {}, or "
+                    "choose by Python's `if` outside of jit."),
     CHECKPOINT: OF_CHECKPOINTS,
     "eval_shape": "Bind an argument that must be known: jax.eval_shape(lambda x: f(x, 2), x).",
     "make_jaxpr": "Let an argument that must be known be static: "
@@ -393,30 +398,34 @@ def _path_in_tree(origin: str) -> str:
 
 def cure_for(tracer: Any, passed: str = NUMBERS, of_argument: str | None = None) -> str:
     """What is in the place of a value that Python asks a tracer for, by the innermost
-    transformation that made it; `passed` is what a static argument may be, and `of_argument` what
-    is said where the value depends on one that may be."""
+    transformation that made it; `passed` is what a static argument may be. `of_argument` is of a
+    value that must be known, and said where it depends on an argument that may be static."""
     origin, makers = _origin(tracer), _makers(tracer)
     if makers[-1:] == ["jit"] and "depends on the value" not in origin:
         return "Make it of NumPy's arrays, whose values Python has."
     if makers[-1:] == ["jit"] and of_argument is not None:
+        if tracer._is_of_arrays():
+            return _OF_ARRAYS.format(passed)
         return as_static(tracer, passed, of_argument)
     if makers[-1:] == ["jit"] and "came from the operation" in origin:  # of arrays, mostly
         return as_static(tracer, passed, "Compute with it by jax.numpy, show it by jax.debug.print,"
                          " or return it. If it is made of an argument that takes few values, mark "
                          "that as static (static_argnums or static_argnames of jit), and pass {} "
                          "there: arrays cannot be static.")
-    other = "Compute with it by jax.numpy, and show it by jax.debug.print."
-    if of_argument is not None:
-        other = "Compute it of numbers that Python has."
-    said = _CURES.get(makers[-1] if makers else "", other)
+    by, known = makers[-1] if makers else "", of_argument is not None
+    if known and by in ("reduce", "reduce_window"):
+        return _OF_TWO
+    said = _CURES.get(by) or ("Compute it of numbers that Python has." if known else
+                              "Compute with it by jax.numpy, and show it by jax.debug.print.")
     static = said in (AS_STATIC, OF_CHECKPOINTS)
-    return as_static(tracer, passed, said) if static else said.format(passed)
+    return as_static(tracer, passed, said) if static else said.format(
+        _SERVING if known else _COMPUTED)
 
 
 def cure_for_argument(tracer: Any, of_array: bool) -> str:
     """`cure_for`, of an argument of a function of the library that must be known, `of_array` where
     it takes no tuple."""
-    cure = cure_for(tracer, of_argument=AS_STATIC.format(NUMBERS))
+    cure = cure_for(tracer, of_argument=AS_STATIC)
     return f"{cure} {ARRAY_OF_STATIC}" if of_array and "static_argnames of jit" in cure else cure
 
 

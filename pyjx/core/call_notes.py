@@ -554,7 +554,7 @@ def _tell_traced(exc: Any, call: Call, static: Collection[str]) -> None:
                 "while it is traced.")
     origin = exc.said.origin if itself else _MADE.sub("", exc.said.origin)  # made by the function
     say(exc, errors.told_otherwise(exc, origin=origin, cure=cure, known=errors.cure_for(
-        given[names[0]][0], of_argument=errors.AS_STATIC.format("Python's value"))))
+        given[names[0]][0], "Python's value", errors.AS_STATIC)))
 
 
 def _tracers(x: Any) -> list[Tracer]:

@@ -9,11 +9,12 @@ from types import CellType, FrameType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pyjx import configuration
+from pyjx.core import dtypes
 from pyjx.core.frames import is_internal, is_of_foundation, user_frames
 from pyjx.core.jaxpr import DebugInfo, JaxprEqn, Var
 
 if TYPE_CHECKING:
-    from pyjx.core.trace import DynamicJaxprTrace
+    from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer
 
 _MOST_LINES = 5
 
@@ -78,6 +79,15 @@ def _progenitors(trace: DynamicJaxprTrace, var: Var) -> tuple[list[int], list[Ja
             if not operands:
                 sources.append(eqn)
     return [i for i, v in enumerate(trace.invars) if v in needed], sources[::-1]
+
+
+def is_of_arrays(tracer: DynamicJaxprTracer) -> bool:
+    """Whether an array or a key is among the arguments that a value is computed of: a function that
+    computes with them cannot have them static."""
+    positions, _ = _progenitors(tracer._trace, tracer._var)
+    avals = [tracer._trace.invars[i].aval for i in positions]
+    return tracer._eqn is not None and any(
+        [a.shape or dtypes.issubdtype(a.dtype, dtypes.extended) for a in avals])
 
 
 def _arguments(debug: DebugInfo, positions: list[int]) -> str:

@@ -32,7 +32,7 @@ from pyjx.core.contents import are_plain, copied, kept_with, params_key, places
 from pyjx.core.effects import Effects, has_own_types, join_effects, no_effects, reads
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, no_debug_info
 from pyjx.core.name_stack import reset_name_stack
-from pyjx.core.origins import leaked_origin, origin, referrers
+from pyjx.core.origins import is_of_arrays, leaked_origin, origin, referrers
 from pyjx.core.records import Field, of_field
 from pyjx.core.scalars import Constant, check_int_fits, literal_types
 from pyjx.core.source_info import thread_state as source_state
@@ -362,6 +362,7 @@ class DynamicJaxprTracer(Tracer):
     __slots__ = ("_eqn", "_var")
 
     _eqn: JaxprEqn | None  # the equation that made it; None for an argument
+    _is_of_arrays = is_of_arrays
 
     def __init__(self, trace: DynamicJaxprTrace, var: Var, eqn: JaxprEqn | None) -> None:
         self._trace = trace

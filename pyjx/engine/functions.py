@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from inspect import getattr_static
+from types import FunctionType
 from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval, is_valid_value
@@ -34,6 +35,8 @@ def name_of(fun: Callable[..., Any]) -> str:
 
 def wrapped_by(fun: Callable[..., Any]) -> Any:
     """What a function says that it wraps; None of an object that answers every name."""
+    if type(fun) is FunctionType:
+        return fun.__dict__.get("__wrapped__")
     if getattr_static(fun, "__wrapped__", None) is None:
         return None
     return getattr(fun, "__wrapped__", None)
@@ -45,9 +48,10 @@ def source_of(fun: Callable[..., Any]) -> str:
 
 
 def _place(fun: Callable[..., Any]) -> str:
-    while isinstance(fun, partial):
-        fun = fun.func
-    code: Any = getattr(getattr(fun, "__wrapped__", fun), "__code__", None)
+    inner: Any = fun
+    while inner is not None:
+        fun, inner = inner, inner.func if isinstance(inner, partial) else wrapped_by(inner)
+    code: Any = getattr(fun, "__code__", None)
     users = code is not None and not is_internal(code.co_filename)
     return f" at {code.co_filename}:{code.co_firstlineno}" if users else ""
 

@@ -36,7 +36,7 @@ from pyjx.lax.common import operand
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.laying import cut_as, laid_by_hand, laid_results, results_like
 from pyjx.runtime.jit import path_in
-from pyjx.runtime.signature import names_when_asked, parameters_of
+from pyjx.runtime.signature import debug_info_of, parameters_of
 from pyjx.runtime.transfers import array_from_host
 from pyjx.tree_util import (
     keystr,
@@ -55,14 +55,6 @@ class TracedFunction(Record):
 
     closed: ClosedJaxpr
     out_tree: TreeDef
-
-
-_NO_KEYWORDS = tree_structure({})
-
-
-def debug_info_of(op: str, fun: Callable[..., Any], args: TreeDef) -> DebugInfo:
-    """What messages say of a function that is traced for `op`, on a tuple of arguments."""
-    return DebugInfo(op, source_of(fun), names_when_asked(fun, treedef_tuple([args, _NO_KEYWORDS])))
 
 
 _bodies: Any = weakref.WeakKeyDictionary()  # function -> {what it was traced for: TracedFunction}

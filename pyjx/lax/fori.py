@@ -16,13 +16,14 @@ from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.scalars import int_fits, scalar_of
 from pyjx.core.trace import Tracer, is_concrete
 from pyjx.engine.types import TreeDef, Value
-from pyjx.lax.agreement import KeptFunctions, debug_info_of
+from pyjx.lax.agreement import KeptFunctions
 from pyjx.lax.common import operand
 from pyjx.lax.compare import lt
 from pyjx.lax.convert import convert_element_type
 from pyjx.lax.elementwise import add
 from pyjx.lax.loops import while_loop
 from pyjx.lax.scans import scan
+from pyjx.runtime.signature import debug_info_of
 from pyjx.tree_util import treedef_tuple
 
 _Carry = TypeVar("_Carry")

@@ -16,12 +16,12 @@ from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.functions import source_of, tree_text
 from pyjx.engine.primitives import cast
-from pyjx.lax.agreement import debug_info_of
 from pyjx.lax.common import operands_in
 from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.scans import scan
 from pyjx.lax.shapes import axes_in_one, axis_in_two, expand_dims, reshape, squeeze
 from pyjx.lax.shapes import rev as reverse_axes
+from pyjx.runtime.signature import debug_info_of
 from pyjx.transforms.vmap import vmap
 from pyjx.tree_util import tree_flatten, tree_map, tree_unflatten, treedef_tuple
 

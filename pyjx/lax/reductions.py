@@ -51,6 +51,7 @@ from pyjx.lax.convert import convert_element_type
 from pyjx.lax.elementwise import NUMBER_OR_BOOL, ORDERED, accepts, check_kinds, div, mul
 from pyjx.lax.joining import concatenate, split
 from pyjx.lax.shapes import reshape, squeeze
+from pyjx.runtime.signature import debug_info_of
 
 # -- reductions whose results have the operand's dtype ---------------------------------------------
 
@@ -509,7 +510,8 @@ def trace_reducer(name: str, computation: Callable[..., Any], avals: Sequence[Sh
                             f"got {got}")
         return leaves
 
-    closed = trace_to_jaxpr(flat, scalars + scalars)
+    closed = trace_to_jaxpr(flat, scalars + scalars, debug_info_of(
+        name, computation, tree_util.treedef_tuple([in_tree, in_tree])))
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise NotImplementedError(
             f"Reduction computations can't close over Tracers ({name}). Please file an issue.")

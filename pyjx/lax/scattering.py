@@ -52,6 +52,8 @@ from pyjx.lax.joining import concatenate, slice_in_dim
 from pyjx.lax.mapping import associative_scan
 from pyjx.lax.shapes import reshape, rev
 from pyjx.lax.sorting import sort_key_val, take_along
+from pyjx.runtime.signature import debug_info_of
+from pyjx.tree_util import tree_structure
 
 # -- derivatives -----------------------------------------------------------------------------------
 
@@ -295,7 +297,8 @@ def _traced(func: Callable[[Any], Any], scalar: ShapedArray) -> ClosedJaxpr:
             raise TypeError(f"{wanted} {shortened(result)}.")
         return [_operand("scatter_apply", result)]
 
-    closed = deduplicated(trace_to_jaxpr(flat, (scalar, scalar)))
+    closed = deduplicated(trace_to_jaxpr(
+        flat, (scalar, scalar), debug_info_of("scatter_apply", func, tree_structure((0,)))))
     out = closed.out_avals[0]
     if out.shape or out.dtype != scalar.dtype:
         raise TypeError(f"{wanted} {out.str_short()}.")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import wraps
 from types import ModuleType
 from typing import Any
 
@@ -593,7 +594,7 @@ def piecewise(x: ArrayLike, condlist: Sequence[ArrayLike] | Array | np.ndarray,
 
 def _with_arguments(function: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]
                     ) -> Callable[[Any], Any]:
-    return lambda v: function(v, *args, **kw)
+    return wraps(function)(lambda v: function(v, *args, **kw))
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,

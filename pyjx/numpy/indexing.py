@@ -8,6 +8,7 @@ integers and slices that are known make static slices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any, NoReturn
 
 import numpy as np
@@ -252,9 +253,10 @@ def write(method: str, x: ArrayLike, y: Any, pattern: tuple[Entry, ...],
     if 0 in plan.shape or 0 in shape:
         return x
     if method == "apply":
+        kept = wraps(function)(lambda v: convert(made, old.dtype) if is_valid_value(
+            made := function(v)) else made)
         out = ops.scatter_apply(
-            wide, plan.indices, lambda v: convert(made, old.dtype) if is_valid_value(
-                made := function(v)) else made, numbers, update_shape=plan.shape, **flags)
+            wide, plan.indices, kept, numbers, update_shape=plan.shape, **flags)
     else:
         dtype = _common_dtype(y, old)
         # What is set is cast once; what is combined is computed in the dtype of both.

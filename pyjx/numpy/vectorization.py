@@ -86,9 +86,11 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
                             "position.")
         mapped = [i for i in range(len(args)) if i not in excluded and args[i] is not None]
 
-        def function(*values: Any) -> Any:
+        @functools.wraps(pyfunc)
+        def given(*values: Any) -> Any:
             return pyfunc(*with_at(args, mapped, values), **kwargs)
 
+        function: Callable[..., Any] = given
         arrays = [jnp.asarray(args[i]) for i in mapped]
         if signature is None:
             cores: list[Names] = [()] * len(arrays)
@@ -138,6 +140,7 @@ def _note_sizes(sizes: dict[str, int], shape: tuple[int, ...], names: Names, con
 def checked(function: Callable[..., Any], results: Sequence[Names], sizes: dict[str, int],
             context: Context) -> Callable[..., Any]:
     """The function, whose results must have the axes that the signature says."""
+    @functools.wraps(function)
     def with_check(*values: Any) -> Any:
         out = function(*values)
         if len(results) > 1 and not isinstance(out, (tuple, list)):
@@ -202,17 +205,12 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     (arr,) = operands("apply_along_axis", arr)
     ndim = get_aval(arr).ndim
     axis = canonical_axis(axis, ndim)
-    function: Any = functools.partial(_call, func1d, args, kwargs)
+    function: Any = functools.wraps(func1d)(lambda x: func1d(x, *args, **kwargs))
     for _ in range(ndim - axis - 1):
         function = vmap(function, in_axes=-1, out_axes=-1)
     for _ in range(axis):
         function = vmap(function)
     return function(arr)  # type: ignore[no-any-return]
-
-
-def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], x: ArrayLike
-          ) -> Any:
-    return function(x, *args, **kwargs)
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: Array, axes: Sequence[int]) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.cure_texts import OWN_CALL
-from pyjx.core.jaxpr import ClosedJaxpr
+from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.prefixes import structure_differences
 from pyjx.core.records import Record
 from pyjx.core.value_texts import as_pytree, counted, shortened, without_numbers
@@ -20,7 +20,7 @@ from pyjx.engine.functions import leaf_paths, source_of
 from pyjx.engine.types import TreeDef
 from pyjx.errors import as_field
 from pyjx.lazy import deferred
-from pyjx.tree_util import keystr
+from pyjx.tree_util import keystr, tree_structure, treedef_tuple
 
 advice = deferred("pyjx.core.advice")  # for errors alone
 inspect = deferred("inspect")  # slow to load, and seldom needed
@@ -290,6 +290,14 @@ def names_when_asked(fun: Callable[..., Any], in_tree: TreeDef, static: Any = ()
         return leaf_names(parameters, in_tree, static)
 
     return names
+
+
+_NO_KEYWORDS = tree_structure({})
+
+
+def debug_info_of(op: str, fun: Callable[..., Any], args: TreeDef) -> DebugInfo:
+    """What messages say of a function that is traced for `op`, on a tuple of arguments."""
+    return DebugInfo(op, source_of(fun), names_when_asked(fun, treedef_tuple([args, _NO_KEYWORDS])))
 
 
 def _weak_reference(x: Any) -> Any:

@@ -71,7 +71,7 @@ def _operands(A: Linear | ArrayLike, b: PyTree, x0: PyTree, M: Linear | ArrayLik
         A, M = [any_dtypes(fun) if is_array else fun
                 for fun, is_array in zip((A, M), are_arrays, strict=True)]
     # what the solvers compute in holds all, also what A makes of b, as a complex matrix does
-    given = [x0, b, *[y for y in eval_shape(lambda b: (A(b), M(b)), b)
+    given = [x0, b, *[y for y in (eval_shape(A, b), eval_shape(M, b))
                       if tree_structure(y) == tree_structure(b)]]
     common = tree_map(lambda *x: dtypes.to_inexact_dtype(dtypes.result_type(*x)), *given)
     x0, b = [tree_map(lambda x, d: x.astype(d), x, common) for x in (x0, b)]

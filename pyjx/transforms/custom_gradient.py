@@ -11,7 +11,7 @@ from typing import Any
 from pyjx.core.arithmetic import LAST
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.evaluation import eval_jaxpr, jaxpr_as_fun
-from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr
 from pyjx.core.primitive import Holding, Primitive, register
 from pyjx.core.trace import Tracer, trace_to_jaxpr
 from pyjx.engine.batching import BatchTrace, match_axis
@@ -30,7 +30,7 @@ from pyjx.engine.subjaxprs import batch_jaxpr
 from pyjx.engine.tangents import Zero, add_tangents, instantiate, materialized
 from pyjx.engine.types import Dims, Operand, Tangent, Tangents, TreeDef, Value, Values
 from pyjx.runtime.abstract import described
-from pyjx.runtime.signature import names_when_asked
+from pyjx.runtime.signature import debug_info_of
 from pyjx.transforms.arguments import check_callable
 from pyjx.transforms.custom_vjp import (
     ACCUMS_CONVENTION,
@@ -41,7 +41,7 @@ from pyjx.transforms.custom_vjp import (
     custom_vjp,
     custom_vjp_primal_tree_values,
 )
-from pyjx.tree_util import broadcast_prefix, register_pytree_node, tree_map, tree_structure
+from pyjx.tree_util import broadcast_prefix, register_pytree_node, tree_map
 
 
 def _pair(fun: Callable[..., Any], made: Any) -> Any:
@@ -201,7 +201,7 @@ class _Closure:
 def _closure(fun: Callable[..., Any], in_tree: TreeDef, avals: Sequence[Any],
              of: Callable[..., Any] | None = None) -> _Closure:
     flat = FlatFun(fun, in_tree, of=of)
-    closed = trace_to_jaxpr(flat, avals)
+    closed = trace_to_jaxpr(flat, avals, debug_info_of("custom_gradient", flat.of, in_tree))
     return _Closure(closed.jaxpr, flat.out_tree, closed.consts)
 
 
@@ -227,9 +227,8 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any
     """
     leaves, in_tree = flatten(example_args)
     flat = FlatFun(fun, in_tree)
-    closed = trace_to_jaxpr(flat, [get_aval(described(x)) for x in leaves], DebugInfo(
-        "closure_convert", source_of(fun),
-        names_when_asked(fun, tree_structure((example_args, {})))))
+    closed = trace_to_jaxpr(flat, [get_aval(described(x)) for x in leaves],
+                            debug_info_of("closure_convert", fun, in_tree))
     hoist = [_may_be_perturbed(c) for c in closed.consts]
     values = [c for c, h in zip(closed.consts, hoist, strict=True) if h]
     kept = [None if h else c for c, h in zip(closed.consts, hoist, strict=True)]
@@ -330,10 +329,12 @@ def linear_call(fun: Callable[..., Any], fun_transpose: Callable[..., Any], resi
     n = len(operands) - len(linear)
     flat = FlatFun(fun, in_tree)
     avals = [get_aval(x) for x in operands]
-    callee = trace_to_jaxpr(flat, avals)
-    backward = FlatFun(fun_transpose, flatten((residual_args, flat.unflatten(callee.out_avals)))[1])
+    callee = trace_to_jaxpr(flat, avals, debug_info_of("linear_call", fun, in_tree))
+    tree = flatten((residual_args, flat.unflatten(callee.out_avals)))[1]
+    backward = FlatFun(fun_transpose, tree)
     transposed = trace_to_jaxpr(
-        backward, [*avals[:n], *[a.to_tangent_aval() for a in callee.out_avals]])
+        backward, [*avals[:n], *[a.to_tangent_aval() for a in callee.out_avals]],
+        debug_info_of("linear_call", fun_transpose, tree))
     if backward.out_tree != linear_tree:
         raise TypeError(
             "linear_call: transpose function's output structure must match that of linear inputs, "

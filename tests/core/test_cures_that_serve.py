@@ -22,9 +22,11 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, nn
+from pyjx.custom_derivatives import linear_call
 from pyjx.experimental import checkify
 from pyjx.experimental import pallas as pl
 from pyjx.numpy.array_methods import FORWARDED
+from pyjx.scipy.sparse.linalg import cg
 from tests.mistakes import mistake
 
 pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
@@ -576,3 +578,68 @@ def test_truncation_has_that_of_arrays() -> None:
 def test_calls_within_the_arguments_of_a_call_are_read() -> None:
     check(lambda: jnp.zeros([(0, jnp.ndim(V))], None, 1, 2, 3),  # type: ignore[call-overload,misc]
           "takes from 1 to 2 positional arguments but 5")
+
+
+# -- what must be known ----------------------------------------------------------------------------
+
+SIZED: dict[str, Callable[[Any], Any]] = {
+    "one_hot": lambda n: nn.one_hot(INTEGERS, n), "zeros": jnp.zeros, "arange": jnp.arange,
+    "slice": lambda n: V[:n], "linspace": lambda n: jnp.linspace(0.0, 1.0, n),
+    "top_k": lambda n: lax.top_k(V, n),
+}
+
+
+@pytest.mark.parametrize("use", SIZED.values(), ids=SIZED)
+def test_a_size_has_a_cure_by_what_it_is_made_of(use: Callable[[Any], Any]) -> None:
+    check(lambda: jax.jit(lambda n: use(n + 1))(1), "static", without="made of an array")
+    check(lambda: jax.jit(lambda n: use(n))(INTEGERS[1]), "static", without="made of an array")
+    for call in (lambda: jax.jit(lambda y: use(y.max()))(INTEGERS),
+                 lambda: jax.jit(lambda k: use(jax.random.randint(k, (), 1, 3)))(
+                     jax.random.key(0))):
+        check(call, "It is made of an array: compute it before the call, and pass Python's",
+              "an argument of its own that is static", without="mark the argument")
+    for loop in (lambda: lax.fori_loop(0, 3, lambda i, c: (use(i + 1), c)[1], 0.0),
+                 lambda: lax.map(lambda i: use(i + 1), INTEGERS)):
+        check(loop, "give Python's number that serves all of them, such as the largest size, or "
+              "loop by Python's `for` outside of jit.", without="jax.debug.print")
+    check(lambda: jax.vmap(use)(INTEGERS), "give Python's number that serves all of them",
+          "in_axes be None", without="compute with it")
+
+
+def positive(*args: Any) -> Any:
+    return args[0] if jnp.ravel(args[0])[0] > 0 else args[-1]
+
+
+def pulled_back(x: Any) -> tuple[Any, Any]:
+    return x, positive
+
+
+TRACED: dict[str, Callable[[], Any]] = {
+    "reduce": lambda: lax.reduce(V, 0.0, positive, (0,)),
+    "reduce_window": lambda: lax.reduce_window(V, 0.0, positive, (2,), (2,), "VALID"),
+    "scatter_apply": lambda: V.at[1].apply(positive),
+    "custom_gradient": lambda: jax.grad(jax.custom_gradient(pulled_back))(1.0),
+    "linear_call": lambda: linear_call(positive, positive, 1.0, 1.0),
+    "custom_root": lambda: lax.custom_root(positive, 1.0, lambda f, x: x, lambda g, y: y),
+    "eval_shape": lambda: cg(positive, V), "jit": lambda: jax.jit(jax.hessian(positive))(1.0),
+    "vectorize": lambda: jnp.vectorize(positive)(V),
+    "signature": lambda: jnp.vectorize(positive, signature="(n)->()")(jnp.ones((2, 3))),
+    "along": lambda: jnp.apply_along_axis(positive, 0, jnp.ones((2, 2))),
+    "piecewise": lambda: jnp.piecewise(V, [V > 0], [positive]),
+}
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_the_users_function_is_the_one_that_is_traced(name: str) -> None:
+    place = f"function positive at {__file__}:{positive.__code__.co_firstlineno}"
+    check(TRACED[name], place, without="<unknown>")
+
+
+def test_a_computation_is_of_two_values() -> None:
+    check(lambda: lax.reduce_window(V, -np.inf, jnp.max, (2,), (2,), "VALID"),
+          "function max for reduce_window", "the argument axis", "as jnp.add and jnp.maximum do",
+          without="static")
+
+
+def test_a_body_without_its_return_is_told() -> None:
+    check(lambda: lax.scan(lambda c, x: None, 0.0, V), "is a `return` missing?")  # type: ignore
