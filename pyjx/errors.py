@@ -91,7 +91,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
         switch = _type(tracer).startswith(("bool", "int", "uint"))
         static = as_static(tracer, "True or False" if switch else "a number") if (
             _is_argument(tracer, ".+")) else ""
-        if _makers(tracer)[-1:] == [CHECKPOINT]:
+        if _maker(tracer) == CHECKPOINT:
             static = cure_for(tracer)
         alone = switch and any([  # nothing else is meant
             _is_argument(tracer, r"\w+", by) for by in ("jit", CHECKPOINT)])
@@ -306,13 +306,6 @@ _MAKER = re.compile(r" for ([\w/ ]+)\.(?= |$)|(differentiated|mapped by vmap)\.$
 _OF_LEAKS = ("Return the value from the function; do not store it in a global, a closure or an "
              "attribute, nor hand it to another thread. Where it leaks from jit, vmap or grad, "
              "jax.checking_leaks() reports it at once.")
-_COMPUTED = "compute with it by jax.numpy, show it by jax.debug.print"
-_SERVING = "give Python's number that serves all of them, such as the largest size"
-_OF_ARRAYS = ("It is made of an array: compute it before the call, and pass {} as an argument of "
-              "its own that is static (static_argnums or static_argnames of jit), or give one that "
-              "serves every call, such as the largest size.")
-_OF_TWO = ("The computation makes one of two values, as jnp.add and jnp.maximum do, where jnp.sum "
-           "and jnp.max do not.")
 NUMBERS = "Python's number or a tuple of such"
 AS_STATIC = ("If the value is the same in every call, or takes few different ones, mark the "
              "argument it comes from as static (static_argnums or static_argnames of jit), and "
@@ -322,8 +315,13 @@ CHECKPOINT = "checkpoint / remat"
 OF_CHECKPOINTS = (
     "Consider using the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`, or "
     "static_argnames: Python sees the arguments that they name as they are, not as traced arrays.")
-_CURES = {
-    "jit": AS_STATIC,
+_COMPUTED = "compute with it by jax.numpy, show it by jax.debug.print"
+_OF_NUMBERS = "Compute it of numbers that Python has."
+_OF_ARRAYS = ("It is made of an array: compute it before the call and pass {} as an argument of "
+              "its own that is static (static_argnums or static_argnames), or give one that serves "
+              "every call (of a size, the largest).")
+_CURES = {  # with a hole for what is done without it
+    "jit": AS_STATIC, CHECKPOINT: OF_CHECKPOINTS,
     "mapped by vmap": "It stands for the values of all examples: {}, or let in_axes be None for an "
                       "argument that all examples share.",
     "differentiated": "Compute with it by jax.numpy and show it by jax.debug.print. To have its "
@@ -332,23 +330,22 @@ _CURES = {
                     "iteration: {}, or loop by Python's `for` outside of jit."),
     **dict.fromkeys(["cond", "switch"], "Branches are traced, whichever of them runs: {}, or "
                     "choose by Python's `if` outside of jit."),
-    CHECKPOINT: OF_CHECKPOINTS,
     "eval_shape": "Bind an argument that must be known: jax.eval_shape(lambda x: f(x, 2), x).",
     "make_jaxpr": "Let an argument that must be known be static: "
                   "jax.make_jaxpr(f, static_argnums=1)(x, 2).",
 }
 
 
-def _makers(tracer: Any) -> list[str]:
-    """The transformations that made a tracer, the innermost last."""
-    return ["".join(found) for found in _MAKER.findall(_origin(tracer))]
+def _maker(tracer: Any) -> str:
+    """The innermost transformation that made a tracer, empty where none is told."""
+    return "".join((_MAKER.findall(_origin(tracer)) or [""])[-1])
 
 
 def _is_argument(tracer: Any, name: str, by: str = "jit") -> bool:
     """Whether a value is an argument of a jitted function, or of one that is traced `by` another,
     or a part of one if names match those, not one that is made of some."""
     origin = _origin(tracer)
-    return (_makers(tracer)[-1:] == [by] and "came from the operation" not in origin
+    return (_maker(tracer) == by and "came from the operation" not in origin
             and re.search(fr"depends on the value of the argument {name}\.$", origin) is not None)
 
 
@@ -396,37 +393,43 @@ def _path_in_tree(origin: str) -> str:
     return re.sub(r"^\.\w+", "", path) if isinstance(frame.f_locals.get(name), tuple) else path
 
 
-def cure_for(tracer: Any, passed: str = NUMBERS, of_argument: str | None = None) -> str:
+def cure_for(tracer: Any, passed: str = NUMBERS) -> str:
     """What is in the place of a value that Python asks a tracer for, by the innermost
-    transformation that made it; `passed` is what a static argument may be. `of_argument` is of a
-    value that must be known, and said where it depends on an argument that may be static."""
-    origin, makers = _origin(tracer), _makers(tracer)
-    if makers[-1:] == ["jit"] and "depends on the value" not in origin:
+    transformation that made it; `passed` is what a static argument may be."""
+    by = _maker(tracer)
+    cure = _CURES.get(by, "Compute with it by jax.numpy, and show it by jax.debug.print.")
+    if by == "jit" and "came from the operation" in _origin(tracer):  # of arrays, mostly
+        cure = ("Compute with it by jax.numpy, show it by jax.debug.print, or return it. If it is "
+                "made of an argument that takes few values, mark that as static (static_argnums or "
+                "static_argnames of jit), and pass {} there: arrays cannot be static.")
+    return _filled(tracer, by, cure, passed, _COMPUTED)
+
+
+def cure_of_known(tracer: Any, passed: str = NUMBERS, static: str = AS_STATIC) -> str:
+    """What is in the place of a traced value that must be known, such as a size or an axis;
+    `static` is said of one that `jit` made of an argument that may be static."""
+    by = _maker(tracer)
+    if by in ("jit", CHECKPOINT) and tracer._is_of_arrays():
+        return _OF_ARRAYS.format(passed)
+    if by in ("reduce", "reduce_window") and "the argument axis" in _origin(tracer):
+        return ("The computation takes two scalars and gives one, as jnp.add and jnp.maximum do; "
+                "jnp.sum and jnp.max reduce an array.")
+    cure = _OF_NUMBERS if by == "differentiated" else _CURES.get(by, _OF_NUMBERS)
+    return _filled(tracer, by, static if by == "jit" else cure, passed,
+                   f"give {passed} that serves all of them (of a size, the largest)")
+
+
+def _filled(tracer: Any, by: str, cure: str, passed: str, serving: str) -> str:
+    if by == "jit" and "depends on the value" not in _origin(tracer):
         return "Make it of NumPy's arrays, whose values Python has."
-    if makers[-1:] == ["jit"] and of_argument is not None:
-        if tracer._is_of_arrays():
-            return _OF_ARRAYS.format(passed)
-        return as_static(tracer, passed, of_argument)
-    if makers[-1:] == ["jit"] and "came from the operation" in origin:  # of arrays, mostly
-        return as_static(tracer, passed, "Compute with it by jax.numpy, show it by jax.debug.print,"
-                         " or return it. If it is made of an argument that takes few values, mark "
-                         "that as static (static_argnums or static_argnames of jit), and pass {} "
-                         "there: arrays cannot be static.")
-    by, known = makers[-1] if makers else "", of_argument is not None
-    if known and by in ("reduce", "reduce_window"):
-        return _OF_TWO
-    said = _CURES.get(by) or ("Compute it of numbers that Python has." if known else
-                              "Compute with it by jax.numpy, and show it by jax.debug.print.")
-    static = said in (AS_STATIC, OF_CHECKPOINTS)
-    return as_static(tracer, passed, said) if static else said.format(
-        _SERVING if known else _COMPUTED)
+    return as_static(tracer, passed, cure) if by in ("jit", CHECKPOINT) else cure.format(serving)
 
 
 def cure_for_argument(tracer: Any, of_array: bool) -> str:
-    """`cure_for`, of an argument of a function of the library that must be known, `of_array` where
-    it takes no tuple."""
-    cure = cure_for(tracer, of_argument=AS_STATIC)
-    return f"{cure} {ARRAY_OF_STATIC}" if of_array and "static_argnames of jit" in cure else cure
+    """`cure_of_known`, of an argument of a function of the library, `of_array` where it takes no
+    tuple."""
+    cure = cure_of_known(tracer)
+    return f"{cure} {ARRAY_OF_STATIC}" if of_array and "static_argnames" in cure else cure
 
 
 class Said(NamedTuple):

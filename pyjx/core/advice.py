@@ -736,8 +736,7 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
     (ValueError, "^setting an array element with a sequence", cures.as_buffer),
     (AttributeError, "^'tuple' object has no attribute 'step'", cures.as_buffer),
     (TypeError, r"^expected a sequence of integers or a single integer, got '\w+Tracer",
-     "NumPy makes arrays of known sizes: give Python's number, such as x.shape[0], or a static "
-     "argument of jit."),
+     "NumPy makes arrays of known sizes: give Python's number, such as x.shape[0]."),
     (ValueError, "^assignment destination is read-only$",
      "What np.asarray gives of an array of JAX is; np.array(x) is a copy."),
     (TypeError, r"^Object of type (?:ArrayImpl|(\w+Tracer)) is not JSON serializable$",

@@ -32,7 +32,7 @@ from pyjx.core.places import (
 from pyjx.core.records import Field, Shared, filled, of_field, put_field, refuse_change
 from pyjx.core.specs import Axes, ManualAxisType, PartitionSpec, axes_of, marks_text
 from pyjx.core.value_texts import cure, in_short, shortened
-from pyjx.errors import cure_for
+from pyjx.errors import cure_of_known
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import Sharding
 
@@ -143,9 +143,9 @@ def _traced_dimension(shape: Any, of_data: bool) -> str:
     for d in shape if isinstance(shape, (tuple, list)) else (shape,):
         if hasattr(d, "_origin_msg"):
             d._check_alive()
-            cure = "" if of_data else cure_for(
+            cure = "" if of_data else cure_of_known(
                 d, "a tuple of Python's ints" if d.shape else "Python's int",
-                of_argument="If using `jit`, try using `static_argnums` or applying `jit` to "
+                "If using `jit`, try using `static_argnums` or applying `jit` to "
                 "smaller subfunctions, and pass {} there: arrays cannot be static.")
             return f"{cure and chr(10)}{cure}{d._origin_msg()}"
         if isinstance(d, str) and d.isidentifier() and d is not shape:

@@ -553,8 +553,8 @@ def _tell_traced(exc: Any, call: Call, static: Collection[str]) -> None:
         cure = (f"Arguments{called} of {call.name} are parts of the program, and must be known "
                 "while it is traced.")
     origin = exc.said.origin if itself else _MADE.sub("", exc.said.origin)  # made by the function
-    say(exc, errors.told_otherwise(exc, origin=origin, cure=cure, known=errors.cure_for(
-        given[names[0]][0], "Python's value", errors.AS_STATIC)))
+    say(exc, errors.told_otherwise(exc, origin=origin, cure=cure, known=errors.cure_of_known(
+        given[names[0]][0], "Python's value")))
 
 
 def _tracers(x: Any) -> list[Tracer]:

@@ -82,12 +82,12 @@ def _progenitors(trace: DynamicJaxprTrace, var: Var) -> tuple[list[int], list[Ja
 
 
 def is_of_arrays(tracer: DynamicJaxprTracer) -> bool:
-    """Whether an array or a key is among the arguments that a value is computed of: a function that
-    computes with them cannot have them static."""
-    positions, _ = _progenitors(tracer._trace, tracer._var)
-    avals = [tracer._trace.invars[i].aval for i in positions]
-    return tracer._eqn is not None and any(
-        [a.shape or dtypes.issubdtype(a.dtype, dtypes.extended) for a in avals])
+    """Whether anything but numbers is among the arguments that a value is computed of: a function
+    that computes with arrays cannot have them static."""
+    if tracer._eqn is None:
+        return False
+    avals = [tracer._trace.invars[i].aval for i in _progenitors(tracer._trace, tracer._var)[0]]
+    return any([getattr(a, "shape", None) != () or dtypes.is_extended(a.dtype) for a in avals])
 
 
 def _arguments(debug: DebugInfo, positions: list[int]) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from inspect import getattr_static
-from types import FunctionType
+from types import MethodType
 from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval, is_valid_value
 from pyjx.core.frames import is_internal
-from pyjx.core.value_texts import array_cure, as_pytree, shortened
+from pyjx.core.value_texts import array_cure, as_pytree, layers, place_of, shortened, users_code
 from pyjx.engine.types import TreeDef, Values
 from pyjx.errors import as_field
 from pyjx.jaxlib_api import pytree
@@ -33,42 +32,23 @@ def name_of(fun: Callable[..., Any]) -> str:
     return str(getattr(fun, "__name__", None) or type(fun).__name__)
 
 
-def wrapped_by(fun: Callable[..., Any]) -> Any:
-    """What a function says that it wraps; None of an object that answers every name."""
-    if type(fun) is FunctionType:
-        return fun.__dict__.get("__wrapped__")
-    if getattr_static(fun, "__wrapped__", None) is None:
-        return None
-    return getattr(fun, "__wrapped__", None)
-
-
 def source_of(fun: Callable[..., Any]) -> str:
     """`name at file:line`, for messages; the name alone of a function of this package."""
-    return name_of(fun) + _place(fun)
-
-
-def _place(fun: Callable[..., Any]) -> str:
-    inner: Any = fun
-    while inner is not None:
-        fun, inner = inner, inner.func if isinstance(inner, partial) else wrapped_by(inner)
-    code: Any = getattr(fun, "__code__", None)
-    users = code is not None and not is_internal(code.co_filename)
-    return f" at {code.co_filename}:{code.co_firstlineno}" if users else ""
+    code = users_code(fun)
+    return name_of(fun) + ("" if code is None else f" at {place_of(code)}")
 
 
 def of_transformation(fun: Callable[..., Any]) -> tuple[str, str]:
     """What made `fun` of the user's function, and the source of that: `vmap of `, `loss at
     file:line`. The first is empty where nothing did, and where the function is not the user's."""
-    inner, made = fun, ""
-    while True:
-        while isinstance(inner, partial):
-            inner = inner.func
-        wrapped, code = wrapped_by(inner), getattr(inner, "__code__", None)
-        if wrapped is None or (code is not None and not is_internal(code.co_filename)):
-            return (made, source_of(inner)) if _place(inner) else ("", source_of(fun))
-        if code:  # jit has none
+    made = ""
+    for inner in layers(fun):
+        code = None if isinstance(inner, MethodType) else getattr(inner, "__code__", None)
+        if code is not None and not is_internal(code.co_filename):
+            return made, source_of(inner)
+        if code:  # jit and partials have none
             made += f"{code.co_qualname.partition('.')[0].lstrip('_')} of "
-        inner = wrapped
+    return "", source_of(fun)
 
 
 def check_values(values: Sequence[Any], what: str = "") -> None:

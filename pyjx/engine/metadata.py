@@ -17,7 +17,7 @@ from pyjx.core.evaluation import holds_jaxprs, map_jaxprs
 from pyjx.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from pyjx.core.primitive import Primitive, register
 from pyjx.engine.calls import define_call
-from pyjx.engine.types import Dims, Operand, Params, Tangent
+from pyjx.engine.types import Dims, Params
 
 Items = tuple[tuple[str, Any], ...]
 
@@ -48,15 +48,12 @@ define_call(xla_metadata_operation_p, lambda params, origins, linear: params)
 # -- of a value ------------------------------------------------------------------------------------
 
 
-def _value_transpose(ct: Tangent, x: Operand, **params: Any) -> list[Any]:
-    return [xla_metadata_value_p.bind(ct, **params)]
-
-
 # The operand, whose operation has metadata.
 xla_metadata_value_p: Primitive = register(Primitive(
     "xla_metadata_value", shape_rule=lambda x, **_: x, impl=lambda x, **_: x,
     batch=lambda xs, dims, **params: (xla_metadata_value_p.bind(xs[0], **params), dims[0]),
-    transpose=_value_transpose, linear=TOGETHER, outlined=False))
+    transpose=lambda ct, x, **params: [xla_metadata_value_p.bind(ct, **params)],
+    linear=TOGETHER, outlined=False))
 
 
 # -- from name stacks to programs ------------------------------------------------------------------

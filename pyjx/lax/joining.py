@@ -405,11 +405,10 @@ def _stack_batch(operands: Values, dims: Dims, *, axis: int) -> tuple[Value, int
     return stack_p.bind(*all_at_front(operands, dims), axis=axis + 1), 0
 
 
-stack_p = register(Primitive("stack", moves=True, rearranges=True, shape_rule=_stack_shape,
-                             transpose=_stack_transpose,
-                             batch=_stack_batch, linear=TOGETHER,
-                             sharding_rule=lambda out, *xs, axis: insert(
-                                 _joined_sharding(xs), axis, None)))
+stack_p = register(Primitive(
+    "stack", moves=True, rearranges=True, shape_rule=_stack_shape, transpose=_stack_transpose,
+    batch=_stack_batch, linear=TOGETHER,
+    sharding_rule=lambda out, *xs, axis: insert(_joined_sharding(xs), axis, None)))
 
 
 def stack(operands: Any, axis: int = 0) -> Array:

@@ -34,7 +34,7 @@ from pyjx.engine.functions import with_at
 from pyjx.engine.primitives import stands_for_constant
 from pyjx.engine.recording import unless_idle
 from pyjx.engine.rules import jvp_zero, unbatched_dims
-from pyjx.engine.types import BatchDims, Rule, Tangent, Tangents, Value, Values
+from pyjx.engine.types import BatchDims, Rule, Tangent, Value, Values
 from pyjx.errors import ShardingTypeError
 from pyjx.jaxlib_api import Sharding
 from pyjx.lax.common import operand as _operand
@@ -387,17 +387,13 @@ def _rev_shape(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     return x
 
 
-def _rev_batch(operands: Values, dims: BatchDims, *, dimensions: tuple[int, ...]
-               ) -> tuple[Value, int]:
-    return rev_p.bind(operands[0], dimensions=unbatched_dims(dims[0], dimensions)), dims[0]
-
-
-def _rev_transpose(ct: Tangent, aval: ShapedArray, *, dimensions: tuple[int, ...]) -> Tangents:
-    return rev_p.bind(ct, dimensions=dimensions)
-
-
-rev_p: Primitive = linear_primitive("rev", _rev_shape, _rev_transpose, rearranges=True)
-rev_p.define(batch=_rev_batch, record=unless_idle(lambda aval, dimensions: not dimensions))
+rev_p: Primitive = linear_primitive(
+    "rev", _rev_shape, lambda ct, aval, *, dimensions: rev_p.bind(ct, dimensions=dimensions),
+    rearranges=True)
+rev_p.define(
+    batch=lambda operands, dims, *, dimensions: (
+        rev_p.bind(operands[0], dimensions=unbatched_dims(dims[0], dimensions)), dims[0]),
+    record=unless_idle(lambda aval, dimensions: not dimensions))
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
@@ -436,10 +432,6 @@ def _tile_transpose(ct: Tangent, aval: ShapedArray, *, reps: tuple[int, ...]) ->
     return reduce_sum(reshape(ct, apart), range(0, len(apart), 2))
 
 
-def _tile_batch(operands: Values, dims: BatchDims, *, reps: tuple[int, ...]) -> tuple[Value, int]:
-    return tile_p.bind(operands[0], reps=insert(reps, dims[0], 1)), dims[0]
-
-
 def _tile_sharding(out: ShapedArray, x: ShapedArray, *, reps: tuple[int, ...]) -> Entries:
     for i, n in enumerate(reps):
         if n != 1:
@@ -449,7 +441,8 @@ def _tile_sharding(out: ShapedArray, x: ShapedArray, *, reps: tuple[int, ...]) -
 
 
 tile_p = linear_primitive("tile", _tile_shape, _tile_transpose)
-tile_p.define(batch=_tile_batch, sharding_rule=_tile_sharding)
+tile_p.define(sharding_rule=_tile_sharding, batch=lambda operands, dims, *, reps: (
+    tile_p.bind(operands[0], reps=insert(reps, dims[0], 1)), dims[0]))
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:

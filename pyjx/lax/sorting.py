@@ -304,15 +304,10 @@ def _approx_batch(operands: Values, dims: BatchDims, *, reduction_dimension: int
     return outs, [d, d]
 
 
-def _approx_sharding(outs: Any, x: ShapedArray, *, reduction_dimension: int, **params: Any
-                     ) -> list[Any]:
-    return _choice_sharding(x, _approx_axis(reduction_dimension, x.ndim))
-
-
-approx_top_k_p = register(Primitive("approx_top_k", shape_rule=_approx_shape,
-                                    sharding_rule=_approx_sharding, batch=_approx_batch,
-                                    decomposition=_approx_exact, keeps_nans=True,
-                                    multiple_results=True))
+approx_top_k_p = register(Primitive(
+    "approx_top_k", shape_rule=_approx_shape, batch=_approx_batch, decomposition=_approx_exact,
+    keeps_nans=True, multiple_results=True, sharding_rule=lambda outs, x, **params: (
+        _choice_sharding(x, _approx_axis(params["reduction_dimension"], x.ndim)))))
 approx_top_k_p.define(jvp=_choice_jvp(
     approx_top_k_p, lambda params, ndim: _approx_axis(params["reduction_dimension"], ndim)))
 

@@ -117,9 +117,11 @@ def exp(x: ArrayLike, *, accuracy: AccuracyMode | Tolerance | None = None) -> Ar
     return exp_p.bind(operand("exp", x), accuracy=accurate("exp", accuracy))
 
 
-exp2_p = elementwise(
-    "exp2", INEXACT, arithmetic=transcendental, cost=DEAR,
-    decomposition=lambda x, accuracy=None: exp(mul(like(x, math.log(2.0)), x), accuracy=accuracy))
+def _exp2(x: Value, *, accuracy: AccuracyMode | Tolerance | None = None) -> Array:
+    return exp(mul(like(x, math.log(2.0)), x), accuracy=accuracy)
+
+
+exp2_p = elementwise("exp2", INEXACT, arithmetic=transcendental, decomposition=_exp2, cost=DEAR)
 # d 2^x = log(2) 2^x dx
 differentiate_by_result(exp2_p, lambda g, ans, x: mul(coefficient(x, math.log(2.0)), mul(g, ans)))
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import wraps
 from types import ModuleType
 from typing import Any
 
@@ -40,6 +39,7 @@ from pyjx.numpy.promotion import (
 )
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import placed
+from pyjx.transforms.arguments import wraps
 
 # -- delete and insert -----------------------------------------------------------------------------
 
@@ -594,7 +594,7 @@ def piecewise(x: ArrayLike, condlist: Sequence[ArrayLike] | Array | np.ndarray,
 
 def _with_arguments(function: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]
                     ) -> Callable[[Any], Any]:
-    return wraps(function)(lambda v: function(v, *args, **kw))
+    return wraps(function, lambda v: function(v, *args, **kw))
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,

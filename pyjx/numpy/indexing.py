@@ -8,7 +8,6 @@ integers and slices that are known make static slices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import wraps
 from typing import Any, NoReturn
 
 import numpy as np
@@ -55,6 +54,7 @@ from pyjx.numpy.promotion import as_operand, check_arraylike, convert, no_out, o
 from pyjx.runtime.array import ArrayImpl
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import in_auto_mode
+from pyjx.transforms.arguments import wraps
 
 
 class Options(Record):
@@ -253,7 +253,7 @@ def write(method: str, x: ArrayLike, y: Any, pattern: tuple[Entry, ...],
     if 0 in plan.shape or 0 in shape:
         return x
     if method == "apply":
-        kept = wraps(function)(lambda v: convert(made, old.dtype) if is_valid_value(
+        kept = wraps(function, lambda v: convert(made, old.dtype) if is_valid_value(
             made := function(v)) else made)
         out = ops.scatter_apply(
             wide, plan.indices, kept, numbers, update_shape=plan.shape, **flags)

@@ -178,8 +178,8 @@ def _concrete_slice(item: slice, position: int) -> slice:
                 f"slice({item.start}, {item.stop}, {item.step}) at position {position}. "
                 f"The shape of the result would depend on a value.{x._origin_msg()}\nFor a part of "
                 "known size use lax.dynamic_slice_in_dim(x, start, size, axis), to write to it "
-                "lax.dynamic_update_slice_in_dim. " + errors.cure_for(
-                    x, "Python's ints", errors.AS_STATIC))
+                "lax.dynamic_update_slice_in_dim. " + errors.cure_of_known(
+                    x, "Python's int"))
         if x is not None and not hasattr(x, "__index__") and not isinstance(x, SymbolicDim):
             raise TypeError(f"slice indices must be integers, got {shortened(x)}: "
                             f"'{type(x).__name__}' object cannot be interpreted as an integer")

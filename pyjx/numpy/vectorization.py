@@ -19,6 +19,7 @@ from pyjx.lax.common import broadcast_shapes
 from pyjx.numpy.creation import asarray
 from pyjx.numpy.operands import canonical_axis
 from pyjx.numpy.promotion import check_batch_ranks, operands
+from pyjx.transforms.arguments import wraps
 from pyjx.transforms.vmap import vmap
 
 Names = tuple[str, ...]  # of the axes of one operand
@@ -86,11 +87,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
                             "position.")
         mapped = [i for i in range(len(args)) if i not in excluded and args[i] is not None]
 
-        @functools.wraps(pyfunc)
-        def given(*values: Any) -> Any:
-            return pyfunc(*with_at(args, mapped, values), **kwargs)
-
-        function: Callable[..., Any] = given
+        function = wraps(pyfunc, lambda *values: pyfunc(*with_at(args, mapped, values), **kwargs))
         arrays = [jnp.asarray(args[i]) for i in mapped]
         if signature is None:
             cores: list[Names] = [()] * len(arrays)
@@ -140,7 +137,6 @@ def _note_sizes(sizes: dict[str, int], shape: tuple[int, ...], names: Names, con
 def checked(function: Callable[..., Any], results: Sequence[Names], sizes: dict[str, int],
             context: Context) -> Callable[..., Any]:
     """The function, whose results must have the axes that the signature says."""
-    @functools.wraps(function)
     def with_check(*values: Any) -> Any:
         out = function(*values)
         if len(results) > 1 and not isinstance(out, (tuple, list)):
@@ -159,7 +155,7 @@ def checked(function: Callable[..., Any], results: Sequence[Names], sizes: dict[
             _note_sizes(every, shape, names, context)
         return out
 
-    return with_check
+    return wraps(function, with_check)
 
 
 def _mapped(function: Callable[..., Any], arrays: list[Any], cores: Sequence[Names]) -> Any:
@@ -205,7 +201,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     (arr,) = operands("apply_along_axis", arr)
     ndim = get_aval(arr).ndim
     axis = canonical_axis(axis, ndim)
-    function: Any = functools.wraps(func1d)(lambda x: func1d(x, *args, **kwargs))
+    function: Any = wraps(func1d, lambda x: func1d(x, *args, **kwargs))
     for _ in range(ndim - axis - 1):
         function = vmap(function, in_axes=-1, out_axes=-1)
     for _ in range(axis):

@@ -443,12 +443,18 @@ def _halves(seed: ArrayLike) -> tuple[Any, Any]:
 
 
 def _generator(name: str, tag: str, primitive: Any, key_words: int, counter_words: int,
-               seed: Callable[[Any], Any], halves: Callable[[Any], tuple[Any, Any]]) -> PRNGImpl:
+               seed_at: int, halves: Callable[[Any], tuple[Any, Any]]) -> PRNGImpl:
     """A generator whose bits count in the first words of the counter, and its keys in the last.
 
+    The words of a seed are those of the key and the counter from `seed_at` on, and the others 0;
     `halves` takes 64 bits from the image of a counter.
     """
     pad = (_ZERO,) * (counter_words - 2)
+
+    def seeded(seed: ArrayLike) -> Array:
+        words = [_ZERO] * (key_words + counter_words - 2)
+        words[seed_at:seed_at] = _halves(seed)
+        return _stacked(primitive.bind(*words)[:key_words])
 
     def image(key: Value, *counter: Value) -> list[Value]:
         words = [word(key, i) for i in range(key_words)]
@@ -468,13 +474,10 @@ def _generator(name: str, tag: str, primitive: Any, key_words: int, counter_word
         return bits if bit_width == 32 else lax.convert_element_type(
             bits, np.dtype(f"uint{bit_width}"))
 
-    return register(PRNGImpl((key_words,), seed, split, random_bits, fold_in, name, tag))
+    return register(PRNGImpl((key_words,), seeded, split, random_bits, fold_in, name, tag))
 
 
-philox2x32 = _generator("philox2x32", "phx2", philox2x32_p, 1, 2, lambda seed: _stacked(
-    philox2x32_p.bind(_ZERO, *_halves(seed))[:1]), lambda w: (w[0], w[1]))
-philox4x32 = _generator("philox4x32", "phx4", philox4x32_p, 2, 4, lambda seed: _stacked(
-    philox4x32_p.bind(_ZERO, _ZERO, *_halves(seed), _ZERO, _ZERO)[:2]), lambda w: (w[0], w[1]))
-threefry4x32 = _generator("threefry4x32", "fry4", threefry4x32_p, 4, 4, lambda seed: _stacked(
-    threefry4x32_p.bind(*_halves(seed), *[_ZERO] * 6)),
-    lambda w: (_xor(w[0], w[2]), _xor(w[1], w[3])))
+philox2x32 = _generator("philox2x32", "phx2", philox2x32_p, 1, 2, 1, lambda w: (w[0], w[1]))
+philox4x32 = _generator("philox4x32", "phx4", philox4x32_p, 2, 4, 2, lambda w: (w[0], w[1]))
+threefry4x32 = _generator("threefry4x32", "fry4", threefry4x32_p, 4, 4, 0,
+                          lambda w: (_xor(w[0], w[2]), _xor(w[1], w[3])))

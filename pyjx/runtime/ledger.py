@@ -28,8 +28,8 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, state
-from pyjx.core.value_texts import in_short, place_of
-from pyjx.engine.functions import child_keys, wrapped_by
+from pyjx.core.value_texts import in_short, place_of, wrapped_by
+from pyjx.engine.functions import child_keys
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
 from pyjx.jaxlib_api import Traceback

@@ -64,7 +64,7 @@ def op_jit(fun: Callable[..., Any] | None = None, *, static_argnums: Any = None,
     spec = JitSpec(fun, _options(positions, names), is_operation=True)
     compiled_miss = spec.miss
     known = _is_tree_of_arrays if trees else _is_array_or_list if lists else _is_array
-    is_traced = _is_traced_tree if trees else lambda x: isinstance(x, Tracer)
+    is_traced = _is_traced_tree if trees else _is_tracer
 
     some_are_short = False  # calls on tracers, of which the others need not be looked up
 
@@ -155,6 +155,10 @@ def _kind(x: Any) -> Any:
 def _is_array(x: Any) -> bool:
     return (type(x) in aval_makers and not isinstance(x, Tracer)
             and (type(x) is not int or int_fits(x, get_aval(x))))
+
+
+def _is_tracer(x: Any) -> bool:
+    return isinstance(x, Tracer)
 
 
 def _is_tree_of_arrays(x: Any) -> bool:

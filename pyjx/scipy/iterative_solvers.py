@@ -16,10 +16,11 @@ from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import get_aval
 from pyjx.flatten_util import ravel_pytree
+from pyjx.lax.agreement import trace_function
 from pyjx.numpy.operands import is_inexact
 from pyjx.numpy.promotion import convert
 from pyjx.runtime.abstract import eval_shape
-from pyjx.tree_util import PyTree, tree_leaves, tree_map, tree_structure
+from pyjx.tree_util import PyTree, tree_flatten, tree_leaves, tree_map, tree_structure
 
 Linear = Callable[[Any], Any]
 
@@ -50,7 +51,7 @@ def _as_function(A: Any, what: str) -> Linear:
     return A.__matmul__  # a sparse matrix, say
 
 
-def _operands(A: Linear | ArrayLike, b: PyTree, x0: PyTree, M: Linear | ArrayLike | None
+def _operands(name: str, A: Linear | ArrayLike, b: PyTree, x0: PyTree, M: Linear | ArrayLike | None
              ) -> tuple[Linear, Any, Any, Linear]:
     """A and M as functions of pytrees, b and x0 as pytrees of arrays of one dtype each."""
     are_arrays = [not callable(given) for given in (A, M)]
@@ -71,9 +72,12 @@ def _operands(A: Linear | ArrayLike, b: PyTree, x0: PyTree, M: Linear | ArrayLik
         A, M = [any_dtypes(fun) if is_array else fun
                 for fun, is_array in zip((A, M), are_arrays, strict=True)]
     # what the solvers compute in holds all, also what A makes of b, as a complex matrix does
-    given = [x0, b, *[y for y in (eval_shape(A, b), eval_shape(M, b))
-                      if tree_structure(y) == tree_structure(b)]]
-    common = tree_map(lambda *x: dtypes.to_inexact_dtype(dtypes.result_type(*x)), *given)
+    leaves, tree = tree_flatten(b)
+    traced = [trace_function(name, of, fun, tree, list(map(get_aval, leaves)))
+              for of, fun in (("A", A), ("M", M))]
+    given = [tree_leaves(x0), leaves, *[y.closed.out_avals for y in traced if y.out_tree == tree]]
+    common = tree.unflatten([dtypes.to_inexact_dtype(dtypes.result_type(*xs))
+                             for xs in zip(*given, strict=True)])
     x0, b = [tree_map(lambda x, d: x.astype(d), x, common) for x in (x0, b)]
     return _of_same_dtypes(A), b, x0, _of_same_dtypes(M)
 
@@ -92,10 +96,10 @@ def _of_same_dtypes(fun: Linear) -> Linear:
 _Solver = Callable[[Linear, Linear, Array, Array], Array]
 
 
-def _solve(solver: _Solver, A: Linear | ArrayLike, b: PyTree, x0: PyTree,
+def _solve(name: str, solver: _Solver, A: Linear | ArrayLike, b: PyTree, x0: PyTree,
            M: Linear | ArrayLike | None, symmetric: bool) -> Any:
     given = b
-    A, b, x0, M = _operands(A, b, x0, M)
+    A, b, x0, M = _operands(name, A, b, x0, M)
 
     def solve(matvec: Linear, rhs: PyTree) -> Any:
         vector, unravel = ravel_pytree(rhs)
@@ -174,7 +178,7 @@ def cg(A: Linear | ArrayLike, b: PyTree, x0: PyTree = None, *, tol: ArrayLike = 
     """
     maxiter = 10 * _length(b) if maxiter is None else maxiter
     solver = partial(_cg, tol=tol, atol=atol, maxiter=maxiter)
-    return _solve(solver, A, b, x0, M, True), None
+    return _solve("cg", solver, A, b, x0, M, True), None
 
 
 # -- stabilized biconjugate gradients --------------------------------------------------------------
@@ -239,7 +243,7 @@ def bicgstab(A: Linear | ArrayLike, b: PyTree, x0: PyTree = None, *, tol: ArrayL
     """
     maxiter = 10 * _length(b) if maxiter is None else maxiter
     solver = partial(_bicgstab, tol=tol, atol=atol, maxiter=maxiter)
-    return _solve(solver, A, b, x0, M, False), None
+    return _solve("bicgstab", solver, A, b, x0, M, False), None
 
 
 # -- generalized minimal residuals -----------------------------------------------------------------
@@ -354,6 +358,6 @@ def gmres(A: Linear | ArrayLike, b: PyTree, x0: PyTree = None, *, tol: ArrayLike
     maxiter = 10 * _length(b) if maxiter is None else maxiter
     solver = partial(_gmres, tol=tol, atol=atol, restart=restart, maxiter=maxiter,
                      early=solve_method == "incremental")
-    x = _solve(solver, A, b, x0, M, False)
+    x = _solve("gmres", solver, A, b, x0, M, False)
     failed = jnp.isnan(sum(jnp.abs(y).sum() for y in tree_leaves(x)))
     return x, jnp.where(failed, -1, 0)

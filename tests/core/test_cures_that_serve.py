@@ -594,51 +594,83 @@ def test_a_size_has_a_cure_by_what_it_is_made_of(use: Callable[[Any], Any]) -> N
     check(lambda: jax.jit(lambda n: use(n + 1))(1), "static", without="made of an array")
     check(lambda: jax.jit(lambda n: use(n))(INTEGERS[1]), "static", without="made of an array")
     for call in (lambda: jax.jit(lambda y: use(y.max()))(INTEGERS),
+                 lambda: jax.checkpoint(lambda y: use(y.max()))(INTEGERS),
                  lambda: jax.jit(lambda k: use(jax.random.randint(k, (), 1, 3)))(
                      jax.random.key(0))):
-        check(call, "It is made of an array: compute it before the call, and pass Python's",
+        check(call, "It is made of an array: compute it before the call and pass Python's",
               "an argument of its own that is static", without="mark the argument")
     for loop in (lambda: lax.fori_loop(0, 3, lambda i, c: (use(i + 1), c)[1], 0.0),
                  lambda: lax.map(lambda i: use(i + 1), INTEGERS)):
-        check(loop, "give Python's number that serves all of them, such as the largest size, or "
-              "loop by Python's `for` outside of jit.", without="jax.debug.print")
-    check(lambda: jax.vmap(use)(INTEGERS), "give Python's number that serves all of them",
-          "in_axes be None", without="compute with it")
+        check(loop, "that serves all of them (of a size, the largest), or loop by Python's `for` "
+              "outside of jit.", without="jax.debug.print")
+    check(lambda: jax.vmap(use)(INTEGERS), "that serves all of them (of a size, the largest)",
+          "in_axes be None", without="ompute with it")
+
+
+def test_a_size_that_is_differentiated_is_told_what_it_is_made_of() -> None:
+    check(lambda: jax.jit(jax.grad(lambda x: jnp.arange(x).sum()))(3.0),
+          "Compute it of numbers that Python has.", without="ompute with it")
+
+
+class Model:
+    def positive(self, *args: Any) -> Any:
+        return args[0] if jnp.ravel(args[0])[0] > 0 else args[-1]
+
+    scoped = jax.named_scope("scope")(positive)
+    called = jax.named_call(positive)
 
 
 def positive(*args: Any) -> Any:
-    return args[0] if jnp.ravel(args[0])[0] > 0 else args[-1]
+    return Model().positive(*args)
 
 
 def pulled_back(x: Any) -> tuple[Any, Any]:
     return x, positive
 
 
+PART = functools.partial(positive)
 TRACED: dict[str, Callable[[], Any]] = {
     "reduce": lambda: lax.reduce(V, 0.0, positive, (0,)),
     "reduce_window": lambda: lax.reduce_window(V, 0.0, positive, (2,), (2,), "VALID"),
-    "scatter_apply": lambda: V.at[1].apply(positive),
+    "scatter_apply": lambda: V.at[1].apply(PART),
     "custom_gradient": lambda: jax.grad(jax.custom_gradient(pulled_back))(1.0),
     "linear_call": lambda: linear_call(positive, positive, 1.0, 1.0),
     "custom_root": lambda: lax.custom_root(positive, 1.0, lambda f, x: x, lambda g, y: y),
-    "eval_shape": lambda: cg(positive, V), "jit": lambda: jax.jit(jax.hessian(positive))(1.0),
-    "vectorize": lambda: jnp.vectorize(positive)(V),
+    "cg": lambda: cg(positive, V), "jit": lambda: jax.jit(jax.hessian(positive))(1.0),
+    "vectorize": lambda: jnp.vectorize(PART)(V),
     "signature": lambda: jnp.vectorize(positive, signature="(n)->()")(jnp.ones((2, 3))),
-    "along": lambda: jnp.apply_along_axis(positive, 0, jnp.ones((2, 2))),
-    "piecewise": lambda: jnp.piecewise(V, [V > 0], [positive]),
+    "along": lambda: jnp.apply_along_axis(PART, 0, jnp.ones((2, 2))),
+    "piecewise": lambda: jnp.piecewise(V, [V > 0], [PART]),
 }
 
 
 @pytest.mark.parametrize("name", TRACED)
 def test_the_users_function_is_the_one_that_is_traced(name: str) -> None:
     place = f"function positive at {__file__}:{positive.__code__.co_firstlineno}"
-    check(TRACED[name], place, without="<unknown>")
+    check(TRACED[name], place, f"{place} for {name}" if name in ("reduce", "cg") else place,
+          without="<unknown>")
+
+
+@pytest.mark.parametrize("name", ["positive", "scoped", "called"])
+def test_the_users_method_is_the_one_that_is_traced(name: str) -> None:
+    place = f"function positive at {__file__}:{Model.positive.__code__.co_firstlineno}"
+    check(lambda: jax.jit(getattr(Model(), name))(1.0), place)
+
+
+def test_functions_that_wrap_themselves_have_a_place() -> None:
+    def around(x: Any) -> Any:
+        return float(x)
+
+    around.__wrapped__ = around  # type: ignore[attr-defined]
+    check(lambda: jax.jit(around)(1.0), f"function around at {__file__}:")
 
 
 def test_a_computation_is_of_two_values() -> None:
     check(lambda: lax.reduce_window(V, -np.inf, jnp.max, (2,), (2,), "VALID"),
           "function max for reduce_window", "the argument axis", "as jnp.add and jnp.maximum do",
           without="static")
+    check(lambda: lax.reduce(V, 0.0, lambda a, b: jnp.zeros(a).sum(), (0,)), "Shapes must be 1D",
+          without="jnp.maximum")
 
 
 def test_a_body_without_its_return_is_told() -> None:

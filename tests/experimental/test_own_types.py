@@ -406,6 +406,11 @@ def test_pairs_in_between(route):
              jax.grad(lambda x, y: of_arrays(x, y).sum())(X, Y))
 
 
+def test_a_size_that_is_made_of_one_is_told_so():
+    with pytest.raises(TypeError, match=r"Shapes must be 1D sequences(?s:.*) made of an array"):
+        jax.jit(lambda p: jnp.zeros(part(p, 0)))(pair(jnp.int32(1), jnp.int32(2)))
+
+
 def test_pairs_as_arguments_and_results():
     p = Pair(X, Y)
     kind = jax.typeof(p)
