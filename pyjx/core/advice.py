@@ -504,7 +504,7 @@ def hashable(kind: str, value: str, error: str, ours: bool = False, name: str = 
                 "leave this one out of static_argnums and static_argnames.")
     if part and kind not in ("tuple", "frozenset"):
         left_out = (f"{left_out[:-1]}, and let the class {kind} be a pytree, by "
-                    "jax.tree_util.register_dataclass.")
+                    "jax.tree_util.register_dataclass. A NamedTuple is one already.")
     kind = part or kind
     if kind.endswith("Tracer"):
         held = held and "It holds a traced value. "
@@ -737,6 +737,8 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
     (AttributeError, "^'tuple' object has no attribute 'step'", cures.as_buffer),
     (TypeError, r"^expected a sequence of integers or a single integer, got '\w+Tracer",
      "NumPy makes arrays of known sizes: give Python's number, such as x.shape[0]."),
+    ((TypeError, ValueError), "^Cannot (?:interpret 'key<.*as a data type|convert_.* to key<.*)$",
+     "jax.random.wrap_key_data(x) makes keys of the numbers behind them."),
     (ValueError, "^assignment destination is read-only$",
      "What np.asarray gives of an array of JAX is; np.array(x) is a copy."),
     (TypeError, r"^Object of type (?:ArrayImpl|(\w+Tracer)) is not JSON serializable$",

@@ -329,8 +329,10 @@ def in_short(x: Any, depth: int = 0, *, places: bool = True) -> str:
         return f"partial({', '.join([*given, *_fields(x.keywords.items(), each)])})"
     if issubclass(kind, _CALLED):
         name = getattr(x, "__qualname__", None) or getattr(x, "__name__", kind.__name__)
-        code = users_code(x) if places else None
-        return str(name) if code is None else f"{name} ({place_of(code)})"
+        for transformation in reversed(transformations(x)[0]):
+            name = f"{transformation}({name})"
+        place = users_place(x) if places else ""
+        return f"{name} ({place})" if place else str(name)
     if depth >= _DEEPEST:
         return f"<{_name(kind)}>"
     if kind in _BRACKETS:
@@ -412,11 +414,24 @@ def layers(fun: Any) -> list[Any]:
     return found
 
 
-def users_code(fun: Any) -> CodeType | None:
-    """The code of the function of the user's that a callable is made of; None where there is none.
+def transformations(fun: Any) -> tuple[list[str], Any]:
+    """Of what functions of this package a callable is, the outermost first, and the user's function
+    that it is made of; none, and the callable, where there is no such."""
+    made: list[str] = []
+    for inner in layers(fun):
+        code = None if isinstance(inner, MethodType) else getattr(inner, "__code__", None)
+        if code is not None and not is_internal(code.co_filename):
+            return made, inner
+        if code is not None:  # jit and partials have none
+            made.append(code.co_qualname.partition(".")[0].lstrip("_"))
+    return [], fun
+
+
+def users_place(fun: Any) -> str:
+    """Where the user's function is defined that a callable is made of; empty where there is none.
     """
     code = getattr(layers(fun)[-1], "__code__", None)
-    return None if code is None or is_internal(code.co_filename) else code
+    return "" if code is None or is_internal(code.co_filename) else place_of(code)
 
 
 def place_of(code: CodeType) -> str:

@@ -95,7 +95,8 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, *, use_color: b
     console, text = _console()
     labels = part_labels(shape, sharding)
     names = list(dict.fromkeys([label for row in labels for label in row]))
-    colors = {name: (color_map or _hue)(i / len(names)) for i, name in enumerate(names)}
+    hue = color_map or (lambda number: colorsys.hsv_to_rgb(number, 0.5, 0.8))
+    colors = {name: hue(i / len(names)) for i, name in enumerate(names)}
     for line in picture(shape, labels, scale, min_width, max_width):
         shown = text()
         for piece, label in line:
@@ -166,10 +167,6 @@ def picture(shape: Sequence[int], labels: Sequence[Sequence[str]], scale: float,
             drawn.append(line)
     drawn.append(border("└", "┴", "┘"))
     return drawn
-
-
-def _hue(number: float) -> _Color:
-    return colorsys.hsv_to_rgb(number, 0.5, 0.8)
 
 
 def _style(color: Sequence[float]) -> str:

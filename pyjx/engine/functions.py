@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from types import MethodType
 from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.frames import is_internal
-from pyjx.core.value_texts import array_cure, as_pytree, layers, place_of, shortened, users_code
+from pyjx.core.value_texts import array_cure, as_pytree, shortened, transformations, users_place
 from pyjx.engine.types import TreeDef, Values
 from pyjx.errors import as_field
 from pyjx.jaxlib_api import pytree
@@ -34,21 +32,15 @@ def name_of(fun: Callable[..., Any]) -> str:
 
 def source_of(fun: Callable[..., Any]) -> str:
     """`name at file:line`, for messages; the name alone of a function of this package."""
-    code = users_code(fun)
-    return name_of(fun) + ("" if code is None else f" at {place_of(code)}")
+    place = users_place(fun)
+    return f"{name_of(fun)} at {place}" if place else name_of(fun)
 
 
 def of_transformation(fun: Callable[..., Any]) -> tuple[str, str]:
     """What made `fun` of the user's function, and the source of that: `vmap of `, `loss at
     file:line`. The first is empty where nothing did, and where the function is not the user's."""
-    made = ""
-    for inner in layers(fun):
-        code = None if isinstance(inner, MethodType) else getattr(inner, "__code__", None)
-        if code is not None and not is_internal(code.co_filename):
-            return made, source_of(inner)
-        if code:  # jit and partials have none
-            made += f"{code.co_qualname.partition('.')[0].lstrip('_')} of "
-    return "", source_of(fun)
+    made, inner = transformations(fun)
+    return "".join([f"{name} of " for name in made]), source_of(inner)
 
 
 def check_values(values: Sequence[Any], what: str = "") -> None:

@@ -18,7 +18,7 @@ from pyjx.core.scalars import literal_types, scalar_of
 from pyjx.core.trace import DynamicJaxprTrace, DynamicJaxprTracer, state
 from pyjx.engine.axes import at_front, broadcast_in_dim, broadcast_in_dim_p
 from pyjx.engine.moves import moved
-from pyjx.engine.types import Tangent, Tangents, Value, Values
+from pyjx.engine.types import Value, Values
 from pyjx.tree_util import register_pytree_node
 
 TO_BE_LINEAR = ("What is transposed must be linear: the function of jax.linear_transpose, the "
@@ -153,19 +153,16 @@ def _add_any_shape(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     return x  # of weak type where the first is, as in JAX
 
 
-def _add_any_jvp(primals: Values, tangents: Tangents) -> tuple[Value, Tangent]:
-    return add_any_p.bind(*primals), add_tangents(*tangents)
-
-
 def _add_any_batch(operands: Values, dims: Any) -> tuple[Value, int]:
     (x, y), (dx, dy) = operands, dims
     size = get_aval(x).shape[dx] if dx is not None else get_aval(y).shape[dy]
     return add_any_p.bind(at_front(x, dx, size), at_front(y, dy, size)), 0
 
 
-add_any_p = register(Primitive(
-    "add_any", shape_rule=_add_any_shape, jvp=_add_any_jvp, batch=_add_any_batch,
-    transpose=lambda ct, x, y: (ct, ct), linear=TOGETHER, cost=CHEAP,
+add_any_p: Primitive = register(Primitive(
+    "add_any", shape_rule=_add_any_shape, batch=_add_any_batch, linear=TOGETHER, cost=CHEAP,
+    jvp=lambda primals, tangents: (add_any_p.bind(*primals), add_tangents(*tangents)),
+    transpose=lambda ct, x, y: (ct, ct),
 ))
 
 

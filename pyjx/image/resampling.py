@@ -74,15 +74,12 @@ def _cubic(x: Array, a: float) -> Array:
     return jnp.where(x < 1, near, jnp.where(x < 2, far, 0))
 
 
-def _lanczos(x: Array, radius: float) -> Array:
-    return jnp.where(x < radius, jnp.sinc(x) * jnp.sinc(x / radius), 0)
-
-
 def _kernel(method: ResizeMethod, antialias: bool, x: Array) -> Array:
     if method is ResizeMethod.LINEAR:
         return jnp.maximum(0, 1 - x)
     if method in (ResizeMethod.LANCZOS3, ResizeMethod.LANCZOS5):
-        return _lanczos(x, 3.0 if method is ResizeMethod.LANCZOS3 else 5.0)
+        radius = 3.0 if method is ResizeMethod.LANCZOS3 else 5.0
+        return jnp.where(x < radius, jnp.sinc(x) * jnp.sinc(x / radius), 0)
     return _cubic(x, -0.75 if method is ResizeMethod.CUBIC_PYTORCH and not antialias else -0.5)
 
 

@@ -44,7 +44,7 @@ from pyjx.engine.axes import reduce_sum_p, reduced_shape, reduced_sharding, stre
 from pyjx.engine.batching import BatchTrace
 from pyjx.engine.primitives import cast
 from pyjx.engine.rules import jvp_by_result, jvp_zero, unbatched_dims
-from pyjx.engine.types import AxisName, Dims, Operand, Params, Tangent, Value, Values
+from pyjx.engine.types import AxisName, Dims, Operand, Params, Value, Values
 from pyjx.lax.common import accepted, host_converted, operand
 from pyjx.lax.elementwise import like
 from pyjx.lax.reductions import reduce_max_p, reduce_min_p
@@ -286,12 +286,9 @@ psum_invariant_p.define(
     transpose=lambda ct, x, axes, axis_index_groups: (vary(ct, frozenset(axes)),))
 
 
-def _pvary_transpose(ct: Tangent, x: Operand, *, axes: Axes) -> Any:
-    return (psum_invariant_p.bind(vary(ct, frozenset(axes)), axes=axes, axis_index_groups=None),)
-
-
 pvary_p.define(
-    transpose=_pvary_transpose,
+    transpose=lambda ct, x, *, axes: (psum_invariant_p.bind(
+        vary(ct, frozenset(axes)), axes=axes, axis_index_groups=None),),
     batch=lambda operands, dims, axes: (pvary_p.bind(*operands, axes=axes), dims[0]),
     physical=lambda avals, x, axes: pvary_p.bind(x, axes=axes))
 
@@ -521,14 +518,10 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Sequence[Sequence[in
 # -- positions and sizes ---------------------------------------------------------------------------
 
 
-def _axis_index_batch(trace: BatchTrace, operands: Values, dims: Dims, *, axis_name: AxisName
-                     ) -> Any:
-    return lax.iota(np.int32, trace.axis.size), 0
-
-
 axis_index_p: Primitive = register(Primitive(
     "axis_index", shape_rule=lambda axis_name: ShapedArray((), np.dtype(np.int32)),
-    batch_axis=_axis_index_batch,
+    batch_axis=lambda trace, operands, dims, *, axis_name: (
+        lax.iota(np.int32, trace.axis.size), 0),
     effects=lambda params: frozenset({NamedAxisEffect(params["axis_name"])}),
 ))
 axis_index_p.define(jvp=jvp_zero(axis_index_p))

@@ -277,9 +277,11 @@ def _where_they_fit(xs: Sequence[ShapedArray]) -> str:
     return ""
 
 
-def _of_one_rank(xs: Sequence[ShapedArray]) -> str:
-    """How these, which have different numbers of dimensions, can be joined."""
+def of_one_rank(xs: Sequence[ShapedArray]) -> str:
+    """How these, which are scalars or have different numbers of dimensions, can be joined."""
     ranks = {x.ndim for x in xs}
+    if ranks == {0}:
+        return "Join them along a new axis, as in stack((a, b))."
     return ("x[None] and x[:, None] have a new axis of size 1; jnp.broadcast_to(x, shape) has axes "
             "of the sizes that are needed.") if 0 not in ranks else (
         "jnp.hstack joins vectors and scalars." if ranks == {0, 1} else
@@ -291,7 +293,7 @@ def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     shapes = ", ".join([str(x.shape) for x in xs]) if any(x is not first for x in xs) else None
     if any(x.ndim != first.ndim for x in xs):
         raise TypeError("concatenate: Cannot concatenate arrays with different numbers of "
-                        f"dimensions: got {shapes}. {_of_one_rank(xs)}")
+                        f"dimensions: got {shapes}. {of_one_rank(xs)}")
     if not 0 <= dimension < first.ndim:
         raise TypeError(f"concatenate dimension out of bounds: dimension {dimension} for shapes "
                         f"{', '.join([str(x.shape) for x in xs])}.")
@@ -388,7 +390,7 @@ def _stack_shape(*xs: ShapedArray, axis: int) -> ShapedArray:
     first = xs[0]
     if any(x.ndim != first.ndim for x in xs):
         raise ValueError("Cannot stack arrays with different numbers of dimensions: got "
-                         f"{', '.join([str(x.shape) for x in xs])}. {_of_one_rank(xs)}")
+                         f"{', '.join([str(x.shape) for x in xs])}. {of_one_rank(xs)}")
     if any(x.shape != first.shape for x in xs):
         raise ValueError("Cannot stack arrays of different shapes: got "
                          f"{', '.join([str(x.shape) for x in xs])}.")

@@ -223,7 +223,7 @@ def _of_numpy(x: Any, dtype: Any) -> Any:
         return x  # of no bytes: there is nothing to put on a device
     target = dtypes.canonicalize_dtype(x.dtype) if dtype is None else dtype
     if target not in dtypes.all_dtypes:
-        raise dtypes.not_an_array_type(x, x.dtype)
+        raise dtypes.not_an_array_type(x, np.dtype(target))  # or NumPy does, of keys
     if x.dtype == target:
         if type(x) is not np.ndarray:
             return _made(np.asarray(x), array_aval((), target))

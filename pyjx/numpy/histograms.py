@@ -109,7 +109,7 @@ def _edges(a: ArrayLike, bins: Any, limits: Any) -> Any:
     if isinstance(bins, str):
         raise NotImplementedError(
             f"bins must be a number of bins, or their edges, got {bins!r}: string values for "
-            f"`bins` not implemented. Give numpy.histogram_bin_edges(a, {bins!r}).")
+            "`bins` not implemented. Give numpy.histogram_bin_edges(a, bins), or int(bins).")
     (a,) = operands("histogram_bin_edges", a)
     dtype = dtypes.to_inexact_dtype(get_aval(a).dtype)
     if isinstance(bins, (list, tuple)) or np.ndim(bins) == 1:

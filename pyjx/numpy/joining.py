@@ -23,7 +23,7 @@ from pyjx.core.layouts import ShardingLike
 from pyjx.core.trace import Tracer, concrete_or_error
 from pyjx.core.value_texts import shortened
 from pyjx.errors import ARRAY_OF_STATIC
-from pyjx.lax.joining import check_no_dict
+from pyjx.lax.joining import check_no_dict, of_one_rank
 from pyjx.numpy.manipulation import (
     at_least_1d,
     at_least_2d,
@@ -97,7 +97,7 @@ def joined(name: str, parts: list[Any], axis: AxisLike) -> Any:
     if not ndim:
         raise ValueError("Zero-dimensional arrays cannot be concatenated. " + (
             ARRAYS.format(name) if hasattr(axis, "__len__") else
-            "Join them along a new axis, as in stack((a, b))."))
+            of_one_rank(list(map(get_aval, parts)))))
     axis = _axis(name, axis, ndim)
     if len(parts) == 1:
         return parts[0]

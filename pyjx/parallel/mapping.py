@@ -260,7 +260,8 @@ class _Mapped(Record):
             return self.mesh
         own = self.mesh.abstract_mesh
         if (own.shape_tuple, own.axis_types) != (context.shape_tuple, context.axis_types):
-            cure = "Leave `mesh` out to map over that one, or call it outside of set_mesh."
+            cure = "Call it outside of set_mesh." if self.debug_info is not None else (  # a pmap
+                "Leave `mesh` out to map over that one, or call it outside of set_mesh.")
             if context.manual_axes:
                 cure = ("Inside of another shard_map leave `mesh` out, or pass "
                         "jax.sharding.get_abstract_mesh(), and name the axes that are not manual "

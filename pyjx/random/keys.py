@@ -436,12 +436,9 @@ def _wrap_shape(data: ShapedArray, *, impl: PRNGImpl) -> ShapedArray:
     return _keys(impl, data.shape[:data.ndim - len(impl.key_shape)])
 
 
-def _wrap_now(data: Array, *, impl: PRNGImpl) -> PRNGKeyArray:
-    return PRNGKeyArray(impl, data if type(data) is ArrayImpl else array_from_host(data))
-
-
 random_wrap_p = _primitive("random_wrap", _wrap_shape, lambda avals, data, *, impl: data,
-                           impl=_wrap_now)
+                           impl=lambda data, *, impl: PRNGKeyArray(
+                               impl, data if type(data) is ArrayImpl else array_from_host(data)))
 
 
 def _unwrap_shape(keys: ShapedArray) -> ShapedArray:

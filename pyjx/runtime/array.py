@@ -146,10 +146,6 @@ def _int(self: Any) -> int:
     return _scalar(self).__int__()
 
 
-def _complex(self: Any) -> complex:
-    return complex(_scalar(self).item())
-
-
 def _bool(self: Any) -> bool:
     size = self.aval.size
     if size != 1:
@@ -554,7 +550,7 @@ _PROPERTIES: dict[str, Any] = {
 _METHODS: dict[str, Any] = {
     "__float__": _float,
     "__int__": _int,
-    "__complex__": _complex,
+    "__complex__": lambda self: complex(_scalar(self).item()),
     "__bool__": _bool,
     "__index__": _index,
     "__array__": _array,

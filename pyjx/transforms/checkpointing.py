@@ -3,7 +3,7 @@ values it saves, and lists of what is saved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -12,6 +12,7 @@ from pyjx.core.avals import get_aval
 from pyjx.core.jaxpr import DebugInfo, Literal
 from pyjx.core.primitive import Primitive
 from pyjx.core.trace import trace_to_jaxpr
+from pyjx.core.value_texts import shortened
 from pyjx.engine.axes import checked_aval
 from pyjx.engine.functions import FlatFun, check_values, flatten, source_of
 from pyjx.engine.linearize import linearize_flat
@@ -311,12 +312,14 @@ def checkpoint_name(x: Any, name: str) -> Any:
       `x`, unchanged.
 
     Raises:
-      TypeError: a leaf is not an array.
+      TypeError: a leaf is not an array, or the name has no hash, as of a list of names.
 
     >>> from pyjx.ad_checkpoint import checkpoint_name
     >>> checkpoint_name(2.0, "two")
     2.0
     """
+    if not isinstance(name, Hashable):
+        raise TypeError(f"checkpoint_name: name must be a str, got {shortened(name)}.")
     return tree_map(lambda leaf: _named(leaf, name), x)
 
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ import pytest
 import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax, nn
+from pyjx.ad_checkpoint import checkpoint_name
 from pyjx.custom_derivatives import linear_call
 from pyjx.experimental import checkify
 from pyjx.experimental import pallas as pl
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.smoke  # what code looks like differs by Python's relea
 
 ROOT = Path(__file__).parent.parent.parent
 V, INTEGERS = jnp.ones(3), jnp.arange(6)
-X = jnp.float32(0.25)
+X, KEY = jnp.float32(0.25), jax.random.key(0)
 
 
 def check(call: Callable[..., Any], *words: str, without: str = "no such words") -> None:
@@ -675,3 +676,47 @@ def test_a_computation_is_of_two_values() -> None:
 
 def test_a_body_without_its_return_is_told() -> None:
     check(lambda: lax.scan(lambda c, x: None, 0.0, V), "is a `return` missing?")  # type: ignore
+
+
+# -- cures that served in no case ------------------------------------------------------------------
+
+
+class Norms(NamedTuple):
+    mean: Any
+
+
+def returning_nothing(w: Any, x: Any) -> None:
+    (w * x).sum()
+
+
+def test_a_named_tuple_of_arrays_is_a_pytree_already() -> None:
+    f = jax.jit(lambda s, x: x - s.mean, static_argnums=0)
+    check(lambda: f(Norms(V), V), "leave this one out of static_argnums", "A NamedTuple is one")
+
+
+@pytest.mark.parametrize("make", [
+    lambda: jnp.asarray(np.arange(2, dtype=np.uint32), dtype=KEY.dtype),
+    lambda: jnp.array([0, 1], dtype=KEY.dtype), lambda: jnp.array(3, dtype=KEY.dtype),
+    lambda: jnp.asarray(jnp.arange(2), dtype=KEY.dtype), lambda: V.astype(KEY.dtype)])
+def test_numbers_become_keys_by_a_function_of_their_own(make: Callable[[], Any]) -> None:
+    check(make, "key<fry>", "jax.random.wrap_key_data(x) makes keys", without="Value '")
+
+
+@pytest.mark.parametrize("name", ["map", "leaves", "flatten", "unflatten", "structure"])
+def test_names_of_tree_are_not_those_of_tree_util(name: str) -> None:
+    check(lambda: getattr(jax.tree_util, name), f"Use jax.tree.{name}.", without="lax")
+
+
+def test_a_list_of_names_is_no_name() -> None:
+    check(lambda: checkpoint_name(V, ["a"]), "name must be a str, got ['a']")  # type: ignore
+
+
+def test_a_call_is_told_with_what_was_made_of_the_function() -> None:
+    check(lambda: jax.vmap(jax.grad(returning_nothing), in_axes=(None, 0))(V, jnp.ones((2, 3))),
+          "The call was vmap(fun=grad(returning_nothing), in_axes=(None, 0))")
+
+
+def test_pmap_is_given_no_mesh() -> None:
+    with jax.set_mesh(jax.make_mesh((1,), ("data",), (jax.sharding.AxisType.Auto,))):
+        check(lambda: jax.pmap(lambda x: x)(jnp.ones((1, 2))), "Call it outside of set_mesh.",
+              without="Leave `mesh` out")
