@@ -366,8 +366,11 @@ def make_user_context(default_value: Any = None) -> LocalState:
     return LocalState("user_context", default_value, in_jit_key=True, in_trace_context=True)
 
 
-_other_values: Callable[[], tuple[Any, ...]] = jaxlib_api.trace_context or (
-    lambda: tuple([state.value for state in _other_traced]))
+def _read_others() -> tuple[Any, ...]:
+    return tuple([state.value for state in _other_traced])
+
+
+_other_values: Callable[[], tuple[Any, ...]] = jaxlib_api.trace_context or _read_others
 
 
 def traced_flags() -> FlagValues:

@@ -748,7 +748,8 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
      passed_values.as_donated),
     (AttributeError, "^'.*' object has no attribute 'size'$", _as_mesh),
     (AttributeError,
-     r"^property (?:'(\w+)' )?of '(?:ArrayImpl|\w*Tracer)' object has no setter$",
+     r"^(?:property (?:'(\w+)' )?of '(?:ArrayImpl|\w*Tracer)' object has no setter|"
+     r"'\w*Tracer' object attribute '\w+' is read-only)$",  # of one that libraries' types have
      lambda exc, found, last: f"{found.string}. Arrays stay as they are: make another one, such as "
      + ("x = jax.device_put(x, sharding)." if found[1] in ("sharding", "device") else
         "x = x.reshape(shape) or x = x.astype(dtype).")),

@@ -317,10 +317,6 @@ def _concatenate_transpose(ct: Value, *xs: Operand, dimension: int) -> Sequence[
         for x, s, end in zip(xs, shapes, ends, strict=True)]
 
 
-def _concatenate_batch(operands: Values, dims: Dims, *, dimension: int) -> tuple[Value, int | None]:
-    return concatenate_p.bind(*all_at_front(operands, dims), dimension=dimension + 1), 0
-
-
 def _joined_sharding(xs: Sequence[ShapedArray]) -> Entries:
     """All operands are cut alike; where no mesh is set those count that tell of one."""
     if configuration.abstract_mesh.value is None:
@@ -335,11 +331,11 @@ def _joined_sharding(xs: Sequence[ShapedArray]) -> Entries:
     return entries
 
 
-concatenate_p = register(Primitive(
-    "concatenate", moves=True, rearranges=True, shape_rule=_concatenate_shape,
+concatenate_p: Primitive = register(Primitive(
+    "concatenate", moves=True, rearranges=True, shape_rule=_concatenate_shape, linear=TOGETHER,
     sharding_rule=lambda out, *xs, dimension: _joined_sharding(xs),
-    transpose=_concatenate_transpose, batch=_concatenate_batch, linear=TOGETHER,
-))
+    transpose=_concatenate_transpose, batch=lambda operands, dims, *, dimension: (
+        concatenate_p.bind(*all_at_front(operands, dims), dimension=dimension + 1), 0)))
 
 
 def concatenate(operands: Any, dimension: int) -> Array:

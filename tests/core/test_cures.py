@@ -11,6 +11,7 @@ import pyjx as jax
 import pyjx.numpy as jnp
 from pyjx import lax
 from pyjx.core import advice
+from pyjx.core.trace import Tracer
 from pyjx.experimental import checkify, pallas
 
 pytestmark = pytest.mark.smoke  # what code looks like differs by Python's release
@@ -331,7 +332,7 @@ FIELD = "dataclasses.field(metadata=dict(static=True))"
     (lambda: PAIR.max(-1, True), "as in keepdims=True."),
     (lambda: setattr(PAIR, "shape", (1, 2)), "setter. Arrays stay as they are: make another one, "
      "such as x = x.reshape(shape) or x = x.astype(dtype)."),
-    (lambda: jax.jit(lambda x: setattr(x, "T", x))(PAIR), "setter. Arrays stay as they are"),
+    (lambda: jax.jit(lambda x: setattr(x, "T", x))(PAIR), ". Arrays stay as they are"),
     (lambda: lax.switch(1.0, [abs, abs], 1.0), "Make it one: jnp.asarray(index).astype(int)."),
     (lambda: jax.jit(cut, static_argnames=("nn",)), "It takes ['x', 'n']."),
     (lambda: jax.jit(Holder.of, static_argnames=("slef",)), "Did you mean 'self'?"),
@@ -345,6 +346,12 @@ FIELD = "dataclasses.field(metadata=dict(static=True))"
 ])
 def test_the_cure_is_by_what_was_given(call, cure):
     assert cure in said(call)
+
+
+def test_attributes_of_librarys_types_are_not_set_either(monkeypatch):
+    monkeypatch.setattr(Tracer, "T", lambda self: self)  # as types of libraries have it
+    assert "is read-only. Arrays stay as they are" in said(
+        lambda: jax.jit(lambda x: setattr(x, "T", x))(PAIR))
 
 
 @pytest.mark.parametrize("call", [
