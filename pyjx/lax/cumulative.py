@@ -29,7 +29,7 @@ from pyjx.core.scalars import greatest, least, scalar_constant
 from pyjx.engine.axes import all_at_front
 from pyjx.engine.primitives import cast
 from pyjx.engine.tangents import Zero, add_tangents, is_undefined_primal
-from pyjx.engine.types import BatchDims, Dims, Operand, Rule, Tangent, Tangents, Value, Values
+from pyjx.engine.types import BatchDims, Operand, Rule, Tangent, Tangents, Value, Values
 from pyjx.lax.common import operand as _operand
 
 
@@ -130,16 +130,11 @@ def _recurrence_transpose(ct: Tangent, a: Operand, b: Operand, *, axis: int, rev
     return None, linear_recurrence_p.bind(following, ct, axis=axis, reverse=not reverse)
 
 
-def _recurrence_batch(operands: Values, dims: Dims, *, axis: int, reverse: bool
-                      ) -> tuple[Value, int | None]:
-    return linear_recurrence_p.bind(
-        *all_at_front(operands, dims), axis=axis + 1, reverse=reverse), 0
-
-
-linear_recurrence_p = register(Primitive(
+linear_recurrence_p: Primitive = register(Primitive(
     "linear_recurrence", arithmetic=lambda eqn: (2 * on_results(eqn), 0.0), linear=LAST, asked=True,
     shape_rule=_recurrence_shape, sharding_rule=_cumulative_sharding, jvp=_recurrence_jvp,
-    transpose=_recurrence_transpose, batch=_recurrence_batch))
+    transpose=_recurrence_transpose, batch=lambda operands, dims, *, axis, **params: (
+        linear_recurrence_p.bind(*all_at_front(operands, dims), axis=axis + 1, **params), 0)))
 
 
 def _prod_tangent(g: Value, x: Value, y: Value, axis: int, reverse: bool) -> Array:

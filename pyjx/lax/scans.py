@@ -168,6 +168,8 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
             f"{'The first' if scalars[1:] else 'It'} is xs{leaf_paths(tree)[scalars[0]]}. "
             + (no_array(kind, len(xs), "xs")
                if kind in (list, tuple) and len(scalars) == len(xs) else
+               "To have a key for each step give jax.random.split(key, n)."
+               if dtypes.is_extended(avals[scalars[0]].dtype) else
                "What all iterations share comes from the enclosing scope of f, or is init in "
                "lax.scan(f, init, xs)."
                if steps is None else

@@ -76,7 +76,8 @@ def _leaving_cure(x: Array, other: Any, name: str, left: str, right: str) -> str
         mapped = f"jax.tree.map(lambda y: {done}, y) computes with each leaf of a tree"
         if not is_like_array(other):
             return mapped
-        made = f"make it an array with jnp.asarray{'(list(y))' * (type(other) is set)}"
+        made = (f"make it an array with jnp.asarray{'(list(y))' * (type(other) is set)}"
+                + ", a carry where it starts" * any([isinstance(y, Tracer) for y in other]))
         return f"{made}, or {mapped}" if any([hasattr(y, "shape") for y in other]) else made
     frame = sys._getframe(2)
     while frame.f_back is not None and is_internal(frame.f_code.co_filename):

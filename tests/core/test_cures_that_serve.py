@@ -720,3 +720,18 @@ def test_pmap_is_given_no_mesh() -> None:
     with jax.set_mesh(jax.make_mesh((1,), ("data",), (jax.sharding.AxisType.Auto,))):
         check(lambda: jax.pmap(lambda x: x)(jnp.ones((1, 2))), "Call it outside of set_mesh.",
               without="Leave `mesh` out")
+
+
+def test_a_list_that_is_carried_is_made_an_array_where_it_starts() -> None:
+    def step(carry: Any, d: Any) -> Any:
+        carry = carry + jnp.array([1, 0])
+        return carry, carry
+
+    check(lambda: lax.scan(step, [0, 0], V), "jnp.asarray, a carry where it starts, or jax.tree")
+    assert lax.scan(step, jnp.asarray([0, 0]), V)[0].tolist() == [3, 0]
+    check(lambda: [1, 2.0] + V, "jnp.asarray", without="carry")
+
+
+def test_a_key_for_each_step_is_split_from_one() -> None:
+    check(lambda: lax.scan(lambda c, key: (c, c), 0.0, KEY), "give jax.random.split(key, n).",
+          without="share")
