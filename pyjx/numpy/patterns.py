@@ -131,13 +131,15 @@ def _axes_used(items: tuple[Any, ...]) -> int:
 def _raise_too_many(shape: tuple[int, ...], items: tuple[Any, ...]) -> None:
     used = _axes_used(tuple([x for x in items if x is not Ellipsis]))
     masked = any([_is_mask(x) and len(x.shape) > 1 for x in items])
-    cure = _OF_MASK if masked else _SEVERAL if shape else _OF_NUMBER
+    places = not any([x is None or x is Ellipsis or isinstance(x, slice) for x in items])
+    cure = _OF_MASK if masked else _OF_NUMBER if not shape else _SEVERAL if places else _OF_AXES
     raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {used} were "
                      f"indexed.{cure}")
 
 
 _SEVERAL = " Several elements along one axis are one index: x[jnp.array([i, j])]."
 _OF_NUMBER = " It is one number, under vmap that of one example: leave the index out."
+_OF_AXES = " Leave those out that are too many, or give it more axes first, as x[:, None] has."
 _OF_MASK = " A mask counts for as many axes as it has."
 
 
@@ -157,8 +159,8 @@ def _parse_slice(item: slice, n: int, position: int, pattern: list[Entry], value
         size = len(range(start, stop, step))
     except TypeError:
         item = _concrete_slice(item, position)
-        start, stop, step = slice_indices(item, n) if type(n) is not int or _is_symbolic(item) \
-            else item.indices(n)
+        symbolic = type(n) is not int or SymbolicDim in (type(item.start), type(item.stop))
+        start, stop, step = slice_indices(item, n) if symbolic else item.indices(n)
         size = range_size(start, stop, step)
     if step == 1 and size == n:
         pattern.append(FULL)
@@ -185,10 +187,6 @@ def _concrete_slice(item: slice, position: int) -> slice:
                             f"'{type(x).__name__}' object cannot be interpreted as an integer")
         parts.append(None if x is None else index(x))
     return slice(*parts)
-
-
-def _is_symbolic(item: slice) -> bool:
-    return isinstance(item.start, SymbolicDim) or isinstance(item.stop, SymbolicDim)
 
 
 def _is_mask(x: object) -> bool:

@@ -309,6 +309,9 @@ LAYER = "jax.nn.standardize(x, axis=-1) * scale + bias"
 
 @pytest.mark.parametrize(("call", "cure"), [
     (lambda: V[0, 1], "are one index: x[jnp.array([i, j])]."),
+    *[(call, "indexed. Leave those out that are too many, or give it more axes first") for call in (
+        lambda: V[None, :, :], lambda: V[0, 1:3], lambda: V[..., 0, None, 0],
+        lambda: V.at[:, 0].set(1.0), lambda: jax.jit(lambda x: x[:, 0])(V))],
     (lambda: V["a"], "keep named arrays in a dictionary, d[name][i]."),
     (lambda: V[jnp.array([True, False])], "as in x[x > 0]."),
     (lambda: M[jnp.ones(4, bool)], "It fits along axis 1: x[:, mask]."),
