@@ -37,9 +37,9 @@ from pyjx.numpy.promotion import (
     operands,
     promote_dtypes,
 )
+from pyjx.numpy.vectorization import with_arguments
 from pyjx.runtime.operations import op_jit
 from pyjx.runtime.resharding import placed
-from pyjx.transforms.arguments import wraps
 
 # -- delete and insert -----------------------------------------------------------------------------
 
@@ -578,7 +578,7 @@ def piecewise(x: ArrayLike, condlist: Sequence[ArrayLike] | Array | np.ndarray,
     def values(piece: ArrayLike | Callable[..., ArrayLike], mask: Array) -> Any:
         if callable(piece):  # no slope comes from the elements of other pieces, be it infinite
             own = jnp.where(mask, x, lax.stop_gradient(x))
-            piece = jnp.vectorize(_with_arguments(piece, args, kw))(own)
+            piece = jnp.vectorize(with_arguments(piece, args, kw))(own)
         return stretch(convert(jnp.asarray(piece), dtype), shape)
 
     later = jnp.zeros((), bool)
@@ -590,11 +590,6 @@ def piecewise(x: ArrayLike, condlist: Sequence[ArrayLike] | Array | np.ndarray,
     for mask, piece in zip(reversed(chosen), funclist, strict=False):
         out = jnp.where(mask, values(piece, mask), out)
     return out
-
-
-def _with_arguments(function: Callable[..., Any], args: tuple[Any, ...], kw: dict[str, Any]
-                    ) -> Callable[[Any], Any]:
-    return wraps(function, lambda v: function(v, *args, **kw))
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,

@@ -201,12 +201,18 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     (arr,) = operands("apply_along_axis", arr)
     ndim = get_aval(arr).ndim
     axis = canonical_axis(axis, ndim)
-    function: Any = wraps(func1d, lambda x: func1d(x, *args, **kwargs))
+    function: Any = with_arguments(func1d, args, kwargs)
     for _ in range(ndim - axis - 1):
         function = vmap(function, in_axes=-1, out_axes=-1)
     for _ in range(axis):
         function = vmap(function)
     return function(arr)  # type: ignore[no-any-return]
+
+
+def with_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+                   ) -> Callable[[Any], Any]:
+    """The function of its first argument alone, with the others given."""
+    return wraps(function, lambda x: function(x, *args, **kwargs))
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: Array, axes: Sequence[int]) -> Array:
