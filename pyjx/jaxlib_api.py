@@ -12,6 +12,7 @@ objects, once; `jax_imports` blocks the one that is looked up for every array.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import functools
 import gc
 import importlib
@@ -350,7 +351,14 @@ def compile_and_load(client: Any, program: Any, devices: Any, options: Any,
     functions = [list(host_callbacks)] if host_callbacks else []
     if functions and isinstance(program, (str, bytes)) and JAXLIB_VERSION >= (0, 8):
         program = parse_module(program)
-    return client.compile_and_load(program, devices, options, *functions)
+    try:
+        return client.compile_and_load(program, devices, options, *functions)
+    except JaxRuntimeError:
+        raise
+    except BaseException:  # Ctrl-C, say: a thread goes on to compile, and needs what it was given
+        for x in (client, program, devices, options, functions):  # also while Python ends
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))
+        raise
 
 
 def transferring_callback(client: Any, fun: Callable[..., Any], sent: Sequence[Any],

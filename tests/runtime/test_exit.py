@@ -35,6 +35,27 @@ def test_callbacks_of_results_that_nobody_read_end_first(start_python, call, fai
     assert "called" in out
 
 
+def test_python_ends_while_what_was_interrupted_is_still_compiled(run_python):
+    """XLA's threads would use a client that has gone: a crash, on most versions and often."""
+    assert run_python("""
+import signal
+import pyjx as jax, pyjx.numpy as jnp
+def interrupt(*_):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupt)
+def digits(x):
+    for base in range(2, 300):  # what takes XLA many seconds
+        yield x % base
+        x = x // base
+lowered = jax.jit(lambda x: list(digits(x))).lower(jnp.arange(3))
+signal.alarm(1)
+try:
+    lowered.compile()
+except KeyboardInterrupt:
+    print("interrupted")
+""", XLA_FLAGS="", JAX_NUM_CPU_DEVICES="8").strip() == "interrupted"
+
+
 @pytest.mark.parametrize("held", [
     "", "kept = x", "kept = f", "kept = jax.devices()", "kept = f(x)"])
 def test_nothing_of_the_package_holds_clients_as_python_ends(run_python, held):

@@ -66,6 +66,22 @@ def test_arrays_made_in_cpp_have_avals():
     np.testing.assert_array_equal(x, source)
 
 
+@pytest.mark.parametrize(("error", "kept"), [
+    (KeyboardInterrupt(), 1), (TimeoutError(), 1), (jaxlib_api.JaxRuntimeError("no"), 0)])
+def test_what_is_still_compiled_is_kept_for_good(error, kept):
+    class Client:
+        def compile_and_load(self, *_):
+            raise error
+
+    client, program = Client(), object()
+    before = sys.getrefcount(client), sys.getrefcount(program)
+    with pytest.raises(type(error)):
+        jaxlib_api.compile_and_load(client, program, None, None)
+    error.__traceback__ = None
+    after = sys.getrefcount(client), sys.getrefcount(program)
+    assert after == (before[0] + kept, before[1] + kept)
+
+
 def test_a_host_callback_runs():
     from pyjx.runtime.compile import compile
 
