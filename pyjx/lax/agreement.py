@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import reduce
 from operator import is_not
 from types import FunctionType, MethodType
@@ -222,7 +223,7 @@ def traced_with_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef
             avals, body = types, trace(types)
         body = TracedFunction(laid_results(body.closed, avals), body.out_tree)
     _check_carry(op, what, fun, tree, avals, carry_tree,
-                 body.closed.out_avals[:carry_tree.num_leaves])
+                 body.closed.out_avals[:carry_tree.num_leaves], trace)
     return leaves, body, None if avals == given else avals
 
 
@@ -236,8 +237,10 @@ def _promoted(x: Value, out: ShapedArray) -> Value:
 
 def _check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
                  avals: Sequence[ShapedArray], out_tree: TreeDef,
-                 out_avals: Sequence[ShapedArray]) -> None:
-    """Raise TypeError unless the body gives a carry of the type it takes.
+                 out_avals: Sequence[ShapedArray],
+                 trace: Callable[[list[ShapedArray]], TracedFunction]) -> None:
+    """Raise TypeError unless the body, of which `trace` makes programs, gives a carry of the type
+    it takes.
 
     A body made of another one tells by `user_body()` what to speak of: the operation, the name of
     the argument, the function, which of its parameters the carry is, and how deep that lies here.
@@ -270,7 +273,28 @@ def _check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
                f"({what}) so that all output types match the corresponding input types", fun,
                laid_by_hand(avals, out_avals, " Or let the initial carry lie as the output does: "
                             "jax.reshard(init, {0}), or out_sharding={0} where it is made, as in "
-                            "jnp.zeros(shape, out_sharding={0})."))
+                            "jnp.zeros(shape, out_sharding={0}).")
+               or _other_start(tree, avals, out_avals, trace, depth))
+
+
+def _other_start(tree: TreeDef, avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
+                 trace: Callable[[list[ShapedArray]], TracedFunction], depth: int) -> str:
+    """For messages: how the initial carry is made what the body gives, if the body keeps that."""
+    starts = []
+    with suppress(Exception):  # it does not run on that, or dtypes do not go together
+        kept = trace(list(out_avals)).closed.out_avals
+        if not all(map(ShapedArray.same_type, out_avals, kept)):
+            return ""
+        paths = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]
+        for (path, _), a, b in zip(paths, avals, out_avals, strict=True):
+            if np.broadcast_shapes(a.shape, b.shape) != b.shape or (
+                    dtypes.result_type(a, b) != b.dtype):
+                return ""
+            start = f"init{keystr(path[depth:])}"
+            wide = start if a.shape == b.shape else f"jnp.broadcast_to({start}, {b.shape})"
+            wide += f".astype('{b.dtype}')" * (a.dtype != b.dtype)
+            starts += [wide] * (wide != start)
+    return (starts and f" Or start with a carry of the output's type: {', '.join(starts)}.") or ""
 
 
 def _raise(what: str, differences: list[str], cure: str, fun: Callable[..., Any], hint: str = ""

@@ -1,5 +1,7 @@
 """scan: against the loop in Python, in every transformation."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -247,6 +249,44 @@ def test_carries_settle():
     assert carry.dtype == np.float32 and not carry.weak_type
     carry, _ = lax.scan(lambda c, x: (c + np.float16(1), None), 0.0, None, length=2)
     assert carry.dtype == np.float16 and not carry.weak_type
+
+
+def _loops(step):
+    """Calls of loops with this step, of an initial carry."""
+    yield lambda init: lax.scan(lambda c, x: (step(c), None), init, None, length=2)
+    yield lambda init: lax.fori_loop(0, 2, lambda i, c: step(c), init)
+    yield lambda init: lax.while_loop(lambda c: jnp.array(False), step, init)
+
+
+@pytest.mark.parametrize(("step", "init", "cures"), [
+    (lambda c: c + 1.5, np.arange(3), ["init.astype('float32')"]),
+    (lambda c: c + jnp.ones(3), 1.0, ["jnp.broadcast_to(init, (3,))"]),
+    (lambda c: c + jnp.ones((2, 3), np.float32), np.ones(3, np.float16),
+     ["jnp.broadcast_to(init, (2, 3)).astype('float32')"]),
+    (lambda c: (c["a"], c["b"]), {"a": H, "b": H}, None),
+    (lambda c: {"a": c["a"] + 1j, "b": c["b"], "c": c["c"] * H[:, None]},
+     {"a": H, "b": np.arange(3), "c": np.arange(3)},
+     ["init['a'].astype('complex64')", "jnp.broadcast_to(init['c'], (3, 3)).astype('float32')"]),
+    (lambda c: c[None], H, None), (lambda c: jnp.append(c, 1.0), H, None),
+    (lambda c: c.astype(int), H, None), (jax.random.key_data, jax.random.key(0), None),
+])
+def test_a_carry_that_the_body_keeps_is_told_to_start_with(step, init, cures):
+    for loop in _loops(step):
+        with pytest.raises(TypeError, match="must have ") as raised:
+            loop(init)
+        told = re.search(r"Or start with a carry of the output's type: (.*)\.$", str(raised.value))
+        assert (told and told[1]) == (cures and ", ".join(cures))
+        scope = {"init": init, "jnp": jnp}
+        if cures and type(init) is dict:
+            loop(init | {cure.partition("']")[0][-1]: eval(cure, scope) for cure in cures})
+        elif cures:
+            loop(eval(cures[0], scope))
+
+
+def test_a_carry_that_the_condition_refuses_is_not_told_to_start_with():
+    with pytest.raises(TypeError) as raised:
+        lax.while_loop(lambda c: c < 9, lambda c: c * jnp.ones(3), 2.0)
+    assert "Or start" not in str(raised.value)
 
 
 @pytest.mark.parametrize(("step", "init", "xs", "options", "error", "message"), [
