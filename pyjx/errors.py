@@ -91,7 +91,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
         switch = _type(tracer).startswith(("bool", "int", "uint"))
         static = as_static(tracer, "True or False" if switch else "a number") if (
             _is_argument(tracer, ".+")) else ""
-        if _maker(tracer) == CHECKPOINT:
+        if maker_of(tracer) == CHECKPOINT:
             static = cure_for(tracer)
         alone = switch and any([  # nothing else is meant
             _is_argument(tracer, r"\w+", by) for by in ("jit", CHECKPOINT)])
@@ -336,7 +336,7 @@ _CURES = {  # with a hole for what is done without it
 }
 
 
-def _maker(tracer: Any) -> str:
+def maker_of(tracer: Any) -> str:
     """The innermost transformation that made a tracer, empty where none is told."""
     return "".join((_MAKER.findall(_origin(tracer)) or [""])[-1])
 
@@ -345,7 +345,7 @@ def _is_argument(tracer: Any, name: str, by: str = "jit") -> bool:
     """Whether a value is an argument of a jitted function, or of one that is traced `by` another,
     or a part of one if names match those, not one that is made of some."""
     origin = _origin(tracer)
-    return (_maker(tracer) == by and "came from the operation" not in origin
+    return (maker_of(tracer) == by and "came from the operation" not in origin
             and re.search(fr"depends on the value of the argument {name}\.$", origin) is not None)
 
 
@@ -396,7 +396,7 @@ def _path_in_tree(origin: str) -> str:
 def cure_for(tracer: Any, passed: str = NUMBERS) -> str:
     """What is in the place of a value that Python asks a tracer for, by the innermost
     transformation that made it; `passed` is what a static argument may be."""
-    by = _maker(tracer)
+    by = maker_of(tracer)
     cure = _CURES.get(by, "Compute with it by jax.numpy, and show it by jax.debug.print.")
     if by == "jit" and "came from the operation" in _origin(tracer):  # of arrays, mostly
         cure = ("Compute with it by jax.numpy, show it by jax.debug.print, or return it. If it is "
@@ -408,10 +408,10 @@ def cure_for(tracer: Any, passed: str = NUMBERS) -> str:
 def cure_of_known(tracer: Any, passed: str = NUMBERS, static: str = AS_STATIC) -> str:
     """What is in the place of a traced value that must be known, such as a size or an axis;
     `static` is said of one that `jit` made of an argument that may be static."""
-    by = _maker(tracer)
+    by = maker_of(tracer)
     if by in ("jit", CHECKPOINT) and tracer._is_of_arrays():
         return _OF_ARRAYS.format(passed)
-    if by in ("reduce", "reduce_window") and "the argument axis" in _origin(tracer):
+    if re.search(r"the function \w+ for reduce(?s:.*) the argument axis", _origin(tracer)):
         return ("The computation takes two scalars and gives one, as jnp.add and jnp.maximum do; "
                 "jnp.sum and jnp.max reduce an array.")
     cure = _OF_NUMBERS if by == "differentiated" else _CURES.get(by, _OF_NUMBERS)
@@ -420,6 +420,8 @@ def cure_of_known(tracer: Any, passed: str = NUMBERS, static: str = AS_STATIC) -
 
 
 def _filled(tracer: Any, by: str, cure: str, passed: str, serving: str) -> str:
+    """A cure with what may be static, or with what serves all values of an iteration or example; of
+    what jit alone has made there is neither."""
     if by == "jit" and "depends on the value" not in _origin(tracer):
         return "Make it of NumPy's arrays, whose values Python has."
     return as_static(tracer, passed, cure) if by in ("jit", CHECKPOINT) else cure.format(serving)

@@ -28,10 +28,13 @@ from pyjx.core.call_code import (
     value_called,
 )
 from pyjx.core.call_notes import ASKED, say
-from pyjx.core.cure_texts import ARRAYS, MADE_MESH, VALUES, own_call
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
 from pyjx.core.value_texts import (
+    ARRAYS,
+    MADE_MESH,
+    VALUES,
     in_short,
+    own_call,
     shortened,
     shortened_lines,
     shortened_text,
@@ -503,8 +506,8 @@ def hashable(kind: str, value: str, error: str, ours: bool = False, name: str = 
     left_out = (f"give int({name}) of a number, or tuple({name}.tolist())." if ours else
                 "leave this one out of static_argnums and static_argnames.")
     if part and kind not in ("tuple", "frozenset"):
-        left_out = (f"{left_out[:-1]}, and let the class {kind} be a pytree, by "
-                    "jax.tree_util.register_dataclass. A NamedTuple is one already.")
+        left_out = (f"{left_out[:-1]}, and let the class {kind} be a pytree: a "
+                    "NamedTuple is one, others are by jax.tree_util.register_dataclass.")
     kind = part or kind
     if kind.endswith("Tracer"):
         held = held and "It holds a traced value. "
@@ -687,6 +690,7 @@ def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
             ) if called is NamedSharding or last.tb_frame.f_code is own else None
 
 
+_TRACERS = "(?:DynamicJaxpr|Batch|JVP|Linearize|Linear|Jet)Tracer"
 # What completes an error of a kind that has such words: the text, or None where it knows nothing
 # more; or the sentence that stands behind the message.
 _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
@@ -737,7 +741,7 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
     (AttributeError, "^'tuple' object has no attribute 'step'", cures.as_buffer),
     (TypeError, r"^expected a sequence of integers or a single integer, got '\w+Tracer",
      "NumPy makes arrays of known sizes: give Python's number, such as x.shape[0]."),
-    ((TypeError, ValueError), "^Cannot (?:interpret 'key<.*as a data type|convert_.* to key<.*)$",
+    (ValueError, "^Cannot convert_.* to key<.*$",
      "jax.random.wrap_key_data(x) makes keys of the numbers behind them."),
     (ValueError, "^assignment destination is read-only$",
      "What np.asarray gives of an array of JAX is; np.array(x) is a copy."),
@@ -748,8 +752,8 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
      passed_values.as_donated),
     (AttributeError, "^'.*' object has no attribute 'size'$", _as_mesh),
     (AttributeError,
-     r"^(?:property (?:'(\w+)' )?of '(?:ArrayImpl|\w*Tracer)' object has no setter|"
-     r"'\w*Tracer' object attribute '\w+' is read-only)$",  # of one that libraries' types have
+     rf"^(?:property (?:'(\w+)' )?of '(?:ArrayImpl|{_TRACERS})' object has no setter|"
+     rf"'{_TRACERS}' object attribute '\w+' is read-only)$",  # of one that libraries' types have
      lambda exc, found, last: f"{found.string}. Arrays stay as they are: make another one, such as "
      + ("x = jax.device_put(x, sharding)." if found[1] in ("sharding", "device") else
         "x = x.reshape(shape) or x = x.astype(dtype).")),

@@ -33,7 +33,7 @@ import numpy as np
 
 from pyjx.core.bounded import BoundedDict
 from pyjx.core.frames import is_internal, tracebacks_of
-from pyjx.core.value_texts import place_of
+from pyjx.core.unwrapping import place_of
 from pyjx.guards import is_guarded
 from pyjx.lazy import own_dictionary
 from pyjx.tree_util import KeyPath, keystr, tree_flatten_with_path
@@ -518,15 +518,19 @@ def operands(tb: TracebackType) -> dict[str, Any]:
     return {}
 
 
-def written(frame: FrameType, parameters: Mapping[str, Parameter]) -> dict[str, str]:
+def written(frame: FrameType, parameters: Mapping[str, Parameter], with_object: bool
+            ) -> dict[str, str]:
     """The arguments that a frame was called with as they are written, where that is one line; but
-    for long ones."""
+    for long ones. The parameters begin with that for the object of a method if `with_object`."""
     caller = frame.f_back
     assert caller is not None
     call: Any = expression_at(caller, caller.f_lasti)
     if call is None or any([isinstance(x, ast.Starred) for x in call.args]):
         return {}
-    first = [call.func.value] * bool(_object_of(caller, caller.f_lasti))
+    before = _object_of(caller, caller.f_lasti) or []
+    first: list[Any] = [None] * len(before)  # of a partial, which are written elsewhere
+    if not isinstance(value_called(caller, caller.f_lasti)[1], partial):
+        first = [call.func.value] * bool(before) if with_object else []
     given = Signature([*parameters.values()]).bind(
         *first, *call.args, **{k.arg: k.value for k in call.keywords}).arguments
     return {p: text for p, x in given.items()

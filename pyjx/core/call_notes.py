@@ -352,7 +352,7 @@ def _as_given(call: Call, frame: FrameType) -> list[str]:
     texts: dict[str, str] = {}
     if any([x is UNKNOWN for x in call.given.values()]):
         with suppress(Exception):  # there is no source, or that is of another call
-            texts = written(frame, call.parameters)
+            texts = written(frame, call.parameters, "." not in call.name)
     shown: list[str] = []
     for name, x in call.given.items():
         kind = call.parameters[name].kind if call.parameters else Parameter.KEYWORD_ONLY

@@ -21,9 +21,8 @@ import numpy as np
 
 from pyjx.core import call_code
 from pyjx.core.call_code import CALLS, UNKNOWN, arguments_at, attribute, callee, value_called
-from pyjx.core.cure_texts import OF_SPARSE
 from pyjx.core.frames import is_internal, is_of_foundation, tracebacks_of
-from pyjx.core.value_texts import is_of_scipy
+from pyjx.core.value_texts import OF_SPARSE, is_of_scipy
 from pyjx.errors import ConcretizationTypeError, Said, told_otherwise
 from pyjx.tree_util import tree_flatten_with_path, tree_structure
 

@@ -17,9 +17,8 @@ import numpy as np
 
 from pyjx import configuration
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.cure_texts import VALUES
 from pyjx.core.frames import warn
-from pyjx.core.value_texts import array_cure, shortened
+from pyjx.core.value_texts import VALUES, array_cure, shortened
 
 if TYPE_CHECKING:
     from pyjx.core.array_type import DTypeLike

@@ -209,7 +209,7 @@ def slice_indices(item: slice, n: Any) -> tuple[Any, Any, int]:
     """
     step = 1 if item.step is None else item.step
     if type(step) is not int:
-        raise TypeError(f"The step of a slice along a symbolic axis must be an int, got {step}.")
+        raise TypeError(f"The step of a slice must be an int where a size is symbolic, got {step}.")
     if step == 0:
         raise ValueError("slice step cannot be zero")
     lowest, highest = (0, n) if step > 0 else (-1, n - 1)

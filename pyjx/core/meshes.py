@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pyjx import configuration
-from pyjx.core.cure_texts import MADE_MESH
 from pyjx.core.frames import warn
 from pyjx.core.records import Field, Frozen, Value, filled, of_field, refuse_unknown
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import MADE_MESH, shortened
 from pyjx.interning import Interned
 from pyjx.jaxlib_api import DeviceList
 

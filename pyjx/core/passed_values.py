@@ -12,9 +12,9 @@ from typing import Any
 
 from pyjx.core.avals import SymbolicDim, is_valid_value
 from pyjx.core.call_code import UNKNOWN, leaves_given, leaves_of, values_in
-from pyjx.core.cure_texts import DELETED
 from pyjx.core.frames import is_internal, tracebacks_of
 from pyjx.core.trace import Tracer
+from pyjx.core.value_texts import DELETED
 from pyjx.errors import as_field
 from pyjx.jaxlib_api import ArrayImpl
 from pyjx.tree_util import keystr, tree_leaves

@@ -1,4 +1,5 @@
-"""Values as error messages show them: an argument that came by mistake may be a large array."""
+"""Texts of error messages: values as they show them, as an argument that came by mistake may be a
+large array; and what several end with."""
 
 from __future__ import annotations
 
@@ -7,16 +8,14 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set, ValuesView
 from enum import Enum
 from functools import partial
-from inspect import getattr_static
 from itertools import islice
 from numbers import Number
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
-from pyjx.core.cure_texts import OF_SPARSE
-from pyjx.core.frames import is_internal
+from pyjx.core.unwrapping import transformations, users_place
 from pyjx.jaxlib_api import PjitFunction
 
 _LONGEST = 100
@@ -290,6 +289,28 @@ def size_text(n: float) -> str:
     return f"{n:.1f} GiB"
 
 
+# -- what several messages end with ----------------------------------------------------------------
+
+ARRAYS = "The arrays are one sequence, as in {0}((a, b))."
+VALUES = "The values are one sequence, as in {0}([1, 2]) or {0}([[1, 2], [3, 4]])."
+MADE_MESH = "jax.make_mesh((4, 2), ('x', 'y')) takes the sizes of the axes."
+DELETED = ("It was donated to a jitted function (donate_argnums, donate_argnames), or its delete() "
+           "was called. Use what the function returned, or pass a copy.")
+OF_SPARSE = ("{} is a sparse matrix of SciPy's. Make it one of arrays: "
+             "jax.experimental.sparse.BCOO.from_scipy_sparse({}).")
+OWN_CALL = "The arguments of fun come in a call of their own"
+
+
+def own_call(name: str) -> str:
+    """What is said of arguments that the transformation of this name is given with a function."""
+    return f"{OWN_CALL}: {name}(fun)(x)."
+
+
+def no_array(kind: type, n: int, name: str) -> str:
+    """What is said of a list or tuple of `n` numbers where an array was meant."""
+    return f"A {kind.__name__} is no array, but a tree of {n} leaves: give jnp.array({name})."
+
+
 # -- short texts, for which no code of the user's runs: no `__repr__`, no properties ---------------
 
 
@@ -329,7 +350,7 @@ def in_short(x: Any, depth: int = 0, *, places: bool = True) -> str:
         return f"partial({', '.join([*given, *_fields(x.keywords.items(), each)])})"
     if issubclass(kind, _CALLED):
         name = getattr(x, "__qualname__", None) or getattr(x, "__name__", kind.__name__)
-        for transformation in reversed(transformations(x)[0]):
+        for transformation in reversed(transformations(x)[:_MOST]):
             name = f"{transformation}({name})"
         place = users_place(x) if places else ""
         return f"{name} ({place})" if place else str(name)
@@ -389,51 +410,3 @@ def _of_class(kind: type, name: str) -> Any:
 
 def _name(kind: type) -> str:
     return type.__dict__["__qualname__"].__get__(kind)  # type: ignore[no-any-return]
-
-
-def wrapped_by(fun: Any) -> Any:
-    """What a callable is made of: the function of a partial or of a bound method, and what another
-    one says that it wraps; None of what is made of none, and of an object that answers every name.
-    """
-    if isinstance(fun, partial):
-        return fun.func
-    if isinstance(fun, MethodType):
-        return fun.__func__
-    if isinstance(fun, FunctionType):  # of which nothing else is found, in a tenth of the time
-        return fun.__dict__.get("__wrapped__")
-    said = getattr_static(fun, "__wrapped__", None) is not None
-    return getattr(fun, "__wrapped__", None) if said else None
-
-
-def layers(fun: Any) -> list[Any]:
-    """A callable, what it is made of, and so on, up to what is made of none."""
-    found: list[Any] = []
-    while fun is not None and not any([fun is x for x in found]):
-        found.append(fun)
-        fun = wrapped_by(fun)
-    return found
-
-
-def transformations(fun: Any) -> tuple[list[str], Any]:
-    """Of what functions of this package a callable is, the outermost first, and the user's function
-    that it is made of; none, and the callable, where there is no such."""
-    made: list[str] = []
-    for inner in layers(fun):
-        code = None if isinstance(inner, MethodType) else getattr(inner, "__code__", None)
-        if code is not None and not is_internal(code.co_filename):
-            return made, inner
-        if code is not None:  # jit and partials have none
-            made.append(code.co_qualname.partition(".")[0].lstrip("_"))
-    return [], fun
-
-
-def users_place(fun: Any) -> str:
-    """Where the user's function is defined that a callable is made of; empty where there is none.
-    """
-    code = getattr(layers(fun)[-1], "__code__", None)
-    return "" if code is None or is_internal(code.co_filename) else place_of(code)
-
-
-def place_of(code: CodeType) -> str:
-    """`file.py:12`, where a function is defined."""
-    return f"{code.co_filename}:{code.co_firstlineno}"

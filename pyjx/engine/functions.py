@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, NoReturn
 
 from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.value_texts import array_cure, as_pytree, shortened, transformations, users_place
+from pyjx.core.unwrapping import transformations, users_function, users_place
+from pyjx.core.value_texts import array_cure, as_pytree, shortened
 from pyjx.engine.types import TreeDef, Values
 from pyjx.errors import as_field
 from pyjx.jaxlib_api import pytree
@@ -39,8 +40,8 @@ def source_of(fun: Callable[..., Any]) -> str:
 def of_transformation(fun: Callable[..., Any]) -> tuple[str, str]:
     """What made `fun` of the user's function, and the source of that: `vmap of `, `loss at
     file:line`. The first is empty where nothing did, and where the function is not the user's."""
-    made, inner = transformations(fun)
-    return "".join([f"{name} of " for name in made]), source_of(inner)
+    made = "".join([f"{name} of " for name in transformations(fun)])
+    return made, source_of(users_function(fun) or fun)
 
 
 def check_values(values: Sequence[Any], what: str = "") -> None:

@@ -277,7 +277,7 @@ def _where_they_fit(xs: Sequence[ShapedArray]) -> str:
     return ""
 
 
-def of_one_rank(xs: Sequence[ShapedArray]) -> str:
+def how_to_join(xs: Sequence[ShapedArray]) -> str:
     """How these, which are scalars or have different numbers of dimensions, can be joined."""
     ranks = {x.ndim for x in xs}
     if ranks == {0}:
@@ -293,7 +293,7 @@ def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     shapes = ", ".join([str(x.shape) for x in xs]) if any(x is not first for x in xs) else None
     if any(x.ndim != first.ndim for x in xs):
         raise TypeError("concatenate: Cannot concatenate arrays with different numbers of "
-                        f"dimensions: got {shapes}. {of_one_rank(xs)}")
+                        f"dimensions: got {shapes}. {how_to_join(xs)}")
     if not 0 <= dimension < first.ndim:
         raise TypeError(f"concatenate dimension out of bounds: dimension {dimension} for shapes "
                         f"{', '.join([str(x.shape) for x in xs])}.")
@@ -386,7 +386,7 @@ def _stack_shape(*xs: ShapedArray, axis: int) -> ShapedArray:
     first = xs[0]
     if any(x.ndim != first.ndim for x in xs):
         raise ValueError("Cannot stack arrays with different numbers of dimensions: got "
-                         f"{', '.join([str(x.shape) for x in xs])}. {of_one_rank(xs)}")
+                         f"{', '.join([str(x.shape) for x in xs])}. {how_to_join(xs)}")
     if any(x.shape != first.shape for x in xs):
         raise ValueError("Cannot stack arrays of different shapes: got "
                          f"{', '.join([str(x.shape) for x in xs])}.")

@@ -9,10 +9,9 @@ import numpy as np
 
 from pyjx.core.array_type import ArrayLike
 from pyjx.core.avals import SymbolicDim, get_aval
-from pyjx.core.cure_texts import no_array
 from pyjx.core.integers import as_axis, as_int
 from pyjx.core.prefixes import two_structures
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import no_array, shortened
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.functions import source_of, tree_text
 from pyjx.engine.primitives import cast

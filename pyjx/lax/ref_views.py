@@ -281,7 +281,7 @@ def _expanded(index: tuple[Any, ...], shape: Shape) -> list[Any]:
     """An index for each axis."""
     parts: list[Any] = []
     for part in index:
-        if _is_mask(part):
+        if getattr(part, "dtype", None) == np.bool_ and part.ndim:
             if isinstance(part, Tracer):
                 raise errors.NonConcreteBooleanIndexError(part)
             parts += np.nonzero(np.asarray(part))
@@ -332,10 +332,6 @@ def _without_strides(parts: list[Any], shape: Shape) -> list[Any]:
 
 def _is_dynamic(part: Any) -> bool:
     return type(part) is DynamicSlice and not isinstance(part.start, (int, np.integer))
-
-
-def _is_mask(part: Any) -> bool:
-    return getattr(part, "dtype", None) == np.bool_ and part.ndim > 0
 
 
 def _slice(part: slice, n: int) -> Slice:

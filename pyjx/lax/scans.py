@@ -11,7 +11,6 @@ from pyjx import configuration, lax
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike
 from pyjx.core.avals import ShapedArray, get_aval
-from pyjx.core.cure_texts import no_array
 from pyjx.core.evaluation import jaxpr_as_fun
 from pyjx.core.explicit import entries_of, with_dim, without_dim
 from pyjx.core.integers import as_int
@@ -20,7 +19,7 @@ from pyjx.core.primitive import Primitive, register
 from pyjx.core.references import check_undivided, is_ref
 from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import concrete_or_error, is_concrete
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import no_array, shortened
 from pyjx.engine.functions import leaf_paths, short_types, source_of
 from pyjx.engine.holders import Held, Holder, Programs, Roles, in_order
 from pyjx.engine.subjaxprs import (
@@ -168,8 +167,9 @@ def _length(xs: Sequence[Any], tree: TreeDef, length: Any) -> int:
             f"{'The first' if scalars[1:] else 'It'} is xs{leaf_paths(tree)[scalars[0]]}. "
             + (no_array(kind, len(xs), "xs")
                if kind in (list, tuple) and len(scalars) == len(xs) else
-               "To have a key for each step give jax.random.split(key, n)."
-               if dtypes.is_extended(avals[scalars[0]].dtype) else
+               "To have a key for each step give jax.random.split(key, n); one that all share "
+               "comes from the enclosing scope of f."
+               if dtypes.issubdtype(avals[scalars[0]].dtype, dtypes.prng_key) else
                "What all iterations share comes from the enclosing scope of f, or is init in "
                "lax.scan(f, init, xs)."
                if steps is None else
@@ -266,10 +266,6 @@ def _element(aval: ShapedArray, length: int) -> ShapedArray:
     return without_dim(aval, 0, length)  # type: ignore[no-any-return]
 
 
-def _stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    return with_dim(aval, 0, length)
-
-
 scan_p = register(Primitive("scan", multiple_results=True, cached=False))
 
 # The roles of operands and results, which stand in this order: what all iterations read, what goes
@@ -296,7 +292,7 @@ class _Scan(Holder):
                 "num_carry": ins.count(CARRY)}
 
     def outside(self, aval: Any, role: Any, params: Params) -> Any:
-        return _stacked(aval, params["length"]) if role is SLICE else aval
+        return with_dim(aval, 0, params["length"]) if role is SLICE else aval
 
     def times(self, params: Params) -> int:
         return params["length"]  # type: ignore[no-any-return]

@@ -223,7 +223,7 @@ def _of_numpy(x: Any, dtype: Any) -> Any:
         return x  # of no bytes: there is nothing to put on a device
     target = dtypes.canonicalize_dtype(x.dtype) if dtype is None else dtype
     if target not in dtypes.all_dtypes:
-        raise dtypes.not_an_array_type(x, np.dtype(target))  # or NumPy does, of keys
+        raise dtypes.not_an_array_type(x, _of_host(target))
     if x.dtype == target:
         if type(x) is not np.ndarray:
             return _made(np.asarray(x), array_aval((), target))
@@ -251,7 +251,15 @@ def _host_of_python(x: complex | Sequence[object], has_complex: bool,
     if has_complex and dtype not in dtypes.complex_dtypes and dtype != np.bool_:
         raise TypeError(f"array: complex numbers cannot become {dtypes.name(dtype)}: take their "
                         "real parts first.")
-    return np.array(x, dtype)
+    return np.array(x, _of_host(dtype))
+
+
+def _of_host(dtype: DTypeLike) -> DTypeLike:
+    """The dtype, which must be one that arrays of the host may have."""
+    if dtypes.is_extended(dtype):
+        raise TypeError(f"numbers of the host do not become an array of dtype {dtype}. "
+                        "jax.random.wrap_key_data(x) makes keys of the numbers behind them.")
+    return dtype
 
 
 def _check_numeric(x: object, host: np.ndarray[Any, Any]) -> None:
@@ -310,7 +318,7 @@ def _host_of_numpy(x: object, leaves: Sequence[Any], dtype: DTypeLike) -> np.nda
     real = target not in dtypes.complex_dtypes
     if dtype is not None and real and any(map(np.iscomplexobj, leaves)):
         return _cast_on_host(np.array(x), target)
-    return _cast_on_host(np.array(x, target), target)
+    return _cast_on_host(np.array(x, _of_host(target)), target)
 
 
 def _cast_on_host(host: np.ndarray[Any, Any], dtype: DTypeLike) -> np.ndarray[Any, Any]:

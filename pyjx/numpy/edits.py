@@ -450,10 +450,6 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: AxisLike = None) -> Arra
 # -- choices ---------------------------------------------------------------------------------------
 
 
-def _spread(arrays: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
-    return [stretch(x, shape) for x in arrays]
-
-
 def choose(a: ArrayLike, choices: Sequence[ArrayLike] | Array | np.ndarray, out: None = None,
            mode: str = "raise") -> Array:
     """For each element of `a` the element at its place of that choice whose number it is.
@@ -497,7 +493,7 @@ def _chosen(a: ArrayLike, choices: Any, wrap: bool) -> Any:
     n, a = len(choices), roomy(a)
     a = jnp.mod(a, n) if wrap else jnp.clip(a, 0, n - 1)
     shape = broadcast_shapes(*[get_aval(x).shape for x in (a, *choices)])
-    stacked = lax.stack(_spread(choices, shape))
+    stacked = lax.stack([stretch(x, shape) for x in choices])
     return convert(jnp.take_along_axis(stacked, stretch(a, shape)[None], 0)[0], dtype_of(stacked))
 
 

@@ -107,9 +107,10 @@ def _check_is_whole(out_sharding: Any) -> None:
 def _edges(a: ArrayLike, bins: Any, limits: Any) -> Any:
     """The edges of the bins of the values `a`."""
     if isinstance(bins, str):
+        cure = "int(bins)" if bins.isdecimal() else "numpy.histogram_bin_edges(a, bins)"
         raise NotImplementedError(
             f"bins must be a number of bins, or their edges, got {bins!r}: string values for "
-            "`bins` not implemented. Give numpy.histogram_bin_edges(a, bins), or int(bins).")
+            f"`bins` not implemented. Give {cure}.")
     (a,) = operands("histogram_bin_edges", a)
     dtype = dtypes.to_inexact_dtype(get_aval(a).dtype)
     if isinstance(bins, (list, tuple)) or np.ndim(bins) == 1:

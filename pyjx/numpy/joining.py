@@ -16,14 +16,13 @@ from pyjx import numpy as jnp
 from pyjx.core import dtypes
 from pyjx.core.array_type import Array, ArrayLike, AxisLike, DTypeLike
 from pyjx.core.avals import AbstractRef, ShapedArray, SymbolicDim, get_aval
-from pyjx.core.cure_texts import ARRAYS
 from pyjx.core.explicit import entries_of
 from pyjx.core.integers import as_ints, as_truncated_int, index
 from pyjx.core.layouts import ShardingLike
 from pyjx.core.trace import Tracer, concrete_or_error
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import ARRAYS, shortened
 from pyjx.errors import ARRAY_OF_STATIC
-from pyjx.lax.joining import check_no_dict, of_one_rank
+from pyjx.lax.joining import check_no_dict, how_to_join
 from pyjx.numpy.manipulation import (
     at_least_1d,
     at_least_2d,
@@ -97,7 +96,7 @@ def joined(name: str, parts: list[Any], axis: AxisLike) -> Any:
     if not ndim:
         raise ValueError("Zero-dimensional arrays cannot be concatenated. " + (
             ARRAYS.format(name) if hasattr(axis, "__len__") else
-            of_one_rank(list(map(get_aval, parts)))))
+            how_to_join(list(map(get_aval, parts)))))
     axis = _axis(name, axis, ndim)
     if len(parts) == 1:
         return parts[0]

@@ -159,7 +159,7 @@ def _parse_slice(item: slice, n: int, position: int, pattern: list[Entry], value
         size = len(range(start, stop, step))
     except TypeError:
         item = _concrete_slice(item, position)
-        symbolic = any([isinstance(x, SymbolicDim) for x in (n, item.start, item.stop)])
+        symbolic = any([isinstance(x, SymbolicDim) for x in (n, item.start, item.stop, item.step)])
         start, stop, step = slice_indices(item, n) if symbolic else item.indices(n)
         size = range_size(start, stop, step)
     if step == 1 and size == n:

@@ -15,7 +15,6 @@ from pyjx import configuration, lax
 from pyjx.core.array_type import Array
 from pyjx.core.avals import AbstractRef, AbstractValue, ShapedArray, get_aval, is_valid_value
 from pyjx.core.bounded import BoundedDict
-from pyjx.core.cure_texts import own_call
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.meshes import AbstractMesh, Mesh, device_array
 from pyjx.core.named_axes import NO_NAME, mapped_along, mesh_axes
@@ -26,7 +25,7 @@ from pyjx.core.records import Record
 from pyjx.core.references import check_distinct, check_not_returned, check_undivided, is_ref
 from pyjx.core.specs import HiPspec, Infer, InferFromArgs, PartitionSpec, UnreducedKind, axes_of
 from pyjx.core.trace import eager_trace, state, trace_to_jaxpr
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import own_call, shortened
 from pyjx.engine.axes import moveaxis
 from pyjx.engine.functions import (
     FlatFun,
@@ -239,7 +238,7 @@ class _Mapped(Record):
 
     @property
     def _call(self) -> str:
-        return "smap" if self._by_axes else "shard_map"
+        return "smap" if self._by_axes else "shard_map" if self.debug_info is None else "pmap"
 
     def _said(self, what: str) -> str:
         return what.replace("specs", "axes") if self._by_axes else what
@@ -260,8 +259,10 @@ class _Mapped(Record):
             return self.mesh
         own = self.mesh.abstract_mesh
         if (own.shape_tuple, own.axis_types) != (context.shape_tuple, context.axis_types):
-            cure = "Call it outside of set_mesh." if self.debug_info is not None else (  # a pmap
-                "Leave `mesh` out to map over that one, or call it outside of set_mesh.")
+            if self._call == "pmap":
+                raise ValueError(f"pmap maps over a mesh of its own, not over {context}, which is "
+                                 "set. Call it outside of set_mesh.")
+            cure = "Leave `mesh` out to map over that one, or call it outside of set_mesh."
             if context.manual_axes:
                 cure = ("Inside of another shard_map leave `mesh` out, or pass "
                         "jax.sharding.get_abstract_mesh(), and name the axes that are not manual "
@@ -670,7 +671,8 @@ class _OnDevices(Record):
                              f"only {len(devices)} XLA devices are available "
                              f"(num_replicas={size}). Map over fewer examples, or use vmap, which "
                              f"maps on one device{backends.for_more(devices, size)}")
-        return _mesh_of(devices[:size], NO_NAME if self.axis_name is None else self.axis_name)
+        name = NO_NAME if self.axis_name is None else self.axis_name
+        return Mesh(device_array(devices[:size]), (name,))
 
     def _call(self, tree: TreeDef, axes: tuple[int | None, ...], size: int, constants: Any,
               inside: bool, n: int) -> tuple[Any, Sequence[Any]]:
@@ -740,7 +742,3 @@ def _checked(axis: int, ndim: int) -> int:
         raise ValueError(f"pmap out_axes: axis {axis} is out of bounds for array of dimension "
                          f"{ndim}")
     return axis % ndim
-
-
-def _mesh_of(devices: tuple[Any, ...], name: Any) -> Mesh:
-    return Mesh(device_array(devices), (name,))

@@ -19,10 +19,10 @@ from pyjx import configuration, jaxlib_api
 from pyjx.core import avals, dtypes
 from pyjx.core.array_type import Array
 from pyjx.core.avals import AbstractRef, ShapedArray, aval_makers, length
-from pyjx.core.cure_texts import DELETED
 from pyjx.core.layouts import Format, Layout
 from pyjx.core.specs import spec_to_give
 from pyjx.core.trace import Tracer
+from pyjx.core.value_texts import DELETED
 from pyjx.errors import ambiguous_truth
 from pyjx.jaxlib_api import Sharding
 from pyjx.jaxlib_pytrees import of_calls

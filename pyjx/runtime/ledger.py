@@ -28,7 +28,8 @@ from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.named_axes import named_axes
 from pyjx.core.records import Record
 from pyjx.core.trace import Tracer, state
-from pyjx.core.value_texts import in_short, place_of, wrapped_by
+from pyjx.core.unwrapping import layers, place_of
+from pyjx.core.value_texts import in_short
 from pyjx.engine.functions import child_keys
 from pyjx.engine.subjaxprs import consts_as_inputs
 from pyjx.engine.types import TreeDef
@@ -537,38 +538,30 @@ class Source(Record):
 
 def source_of(fun: Callable[..., Any]) -> Source:
     """What `fun` is made of."""
-    made, skipped = "", 0
+    found, skipped = layers(fun), 0
     captured: list[tuple[str, str]] = []
-    while True:
-        if type(fun) is FunctionType:
-            inner = fun.__dict__.get("__wrapped__")
-            if inner is None or not callable(inner):
-                known = {name for name, _ in captured}
-                defaults = {k: x for k, x in _defaults_of(fun).items() if k not in known}
-                captured += [pair for pair in _closed_over(fun) if pair[0] not in known]
-                captured += [(k, in_short(x)) for k, x in defaults.items()]
-                return Source(made or "function", fun.__code__, skipped, tuple(captured), tuple([
-                    _static(k, x, "by default") for k, x in defaults.items()]))
-            made, fun = made or "wrapper", inner
-        elif isinstance(fun, partial):
-            made = made or "partial"
-            captured += [(f"argument {i}", in_short(x)) for i, x in enumerate(fun.args)]
-            captured += [(k, in_short(x)) for k, x in fun.keywords.items()]
-            skipped += len(fun.args)
-            fun = fun.func
-        elif type(fun) is MethodType:
-            made = made or "method"
-            captured.append(("self", in_short(fun.__self__)))
+    for x in found:
+        if isinstance(x, partial):
+            captured += [(f"argument {i}", in_short(given)) for i, given in enumerate(x.args)]
+            captured += [(k, in_short(given)) for k, given in x.keywords.items()]
+            skipped += len(x.args)
+        elif type(x) is MethodType:
+            captured.append(("self", in_short(x.__self__)))
             skipped += 1
-            fun = fun.__func__
-        else:
-            inner = wrapped_by(fun)
-            if inner is None:
-                call = type(fun).__call__
-                code = call.__code__ if type(call) is FunctionType else None
-                captured.append(("self", in_short(fun)))
-                return Source(made or "object", code, skipped + 1, tuple(captured))
-            made, fun = made or "wrapper", inner
+    inner, outer = found[-1], found[0]
+    made = "function" if inner is outer else "partial" if isinstance(outer, partial) else (
+        "method" if type(outer) is MethodType else "wrapper")
+    if type(inner) is not FunctionType:
+        call = type(inner).__call__
+        captured.append(("self", in_short(inner)))
+        return Source("object" if inner is outer else made, call.__code__ if type(
+            call) is FunctionType else None, skipped + 1, tuple(captured))
+    known = {name for name, _ in captured}
+    defaults = {k: x for k, x in _defaults_of(inner).items() if k not in known}
+    captured += [pair for pair in _closed_over(inner) if pair[0] not in known]
+    captured += [(k, in_short(x)) for k, x in defaults.items()]
+    return Source(made, inner.__code__, skipped, tuple(captured), tuple([
+        _static(k, x, "by default") for k, x in defaults.items()]))
 
 
 def _closed_over(fun: FunctionType) -> list[tuple[str, str]]:

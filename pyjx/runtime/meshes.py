@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from pyjx import configuration
-from pyjx.core.cure_texts import MADE_MESH
 from pyjx.core.explicit import wrong_mesh
 from pyjx.core.jaxpr import Var
 from pyjx.core.meshes import AbstractMesh, AxisType, Mesh, device_array, empty_mesh
 from pyjx.core.trace import DynamicJaxprTrace, eager_trace, state
+from pyjx.core.value_texts import MADE_MESH
 from pyjx.runtime import backends
 
 NO_MESH = AbstractMesh((), ())

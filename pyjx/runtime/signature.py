@@ -11,11 +11,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.cure_texts import OWN_CALL
 from pyjx.core.jaxpr import ClosedJaxpr, DebugInfo
 from pyjx.core.prefixes import structure_differences
 from pyjx.core.records import Record
-from pyjx.core.value_texts import as_pytree, counted, shortened, without_numbers
+from pyjx.core.value_texts import OWN_CALL, as_pytree, counted, shortened, without_numbers
 from pyjx.engine.functions import leaf_paths, source_of
 from pyjx.engine.types import TreeDef
 from pyjx.errors import as_field

@@ -173,10 +173,6 @@ def _rounded(x: Array) -> Array:
     return jnp.trunc(x + jnp.copysign(jnp.asarray(0.5, x.dtype), x))
 
 
-def _nearest(x: Array) -> list[tuple[Array, Any]]:
-    return [(_rounded(x).astype(int), 1)]
-
-
 def _neighbours(x: Array) -> list[tuple[Array, Any]]:
     low = jnp.floor(x)
     above = x - low
@@ -227,7 +223,7 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[Any], order: int,
         raise NotImplementedError("jax.scipy.ndimage.map_coordinates currently requires order<=1")
     along = []
     for place, size in zip(places, image.shape, strict=True):
-        parts = _nearest(place) if order == 0 else _neighbours(place)
+        parts = [(_rounded(place).astype(int), 1)] if order == 0 else _neighbours(place)
         along.append([(_OUTSIDE[mode](index, size), (index >= 0) & (index < size), weight)
                       for index, weight in parts])
     total: Any = None

@@ -19,7 +19,6 @@ from pyjx.flatten_util import ravel_pytree
 from pyjx.lax.agreement import trace_function
 from pyjx.numpy.operands import is_inexact
 from pyjx.numpy.promotion import convert
-from pyjx.runtime.abstract import eval_shape
 from pyjx.tree_util import PyTree, tree_flatten, tree_leaves, tree_map, tree_structure
 
 Linear = Callable[[Any], Any]
@@ -66,16 +65,19 @@ def _operands(name: str, A: Linear | ArrayLike, b: PyTree, x0: PyTree, M: Linear
     if shapes[0] != shapes[1]:
         raise ValueError(f"arrays in x0 and b must have matching shapes: {shapes[0]} vs "
                          f"{shapes[1]}")
+    leaves, tree = tree_flatten(b)
+
+    def traced(fun: Linear, of: str) -> Any:
+        return trace_function(name, of, fun, tree, list(map(get_aval, leaves)))
+
     if configuration.numpy_dtype_promotion.value == "strict":
-        eval_shape(A, b)  # raises where A and b as they are given do not go together
+        traced(A, "A")  # raises where A and b as they are given do not go together
         any_dtypes = configuration.numpy_dtype_promotion("standard")
         A, M = [any_dtypes(fun) if is_array else fun
                 for fun, is_array in zip((A, M), are_arrays, strict=True)]
     # what the solvers compute in holds all, also what A makes of b, as a complex matrix does
-    leaves, tree = tree_flatten(b)
-    traced = [trace_function(name, of, fun, tree, list(map(get_aval, leaves)))
-              for of, fun in (("A", A), ("M", M))]
-    given = [tree_leaves(x0), leaves, *[y.closed.out_avals for y in traced if y.out_tree == tree]]
+    made = [traced(A, "A"), traced(M, "M")]
+    given = [tree_leaves(x0), leaves, *[y.closed.out_avals for y in made if y.out_tree == tree]]
     common = tree.unflatten([dtypes.to_inexact_dtype(dtypes.result_type(*xs))
                              for xs in zip(*given, strict=True)])
     x0, b = [tree_map(lambda x, d: x.astype(d), x, common) for x in (x0, b)]

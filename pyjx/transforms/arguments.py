@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyjx.core.avals import get_aval
-from pyjx.core.cure_texts import own_call
 from pyjx.core.integers import as_ints
 from pyjx.core.name_stack import current_name_stack, transform_name_stack
+from pyjx.core.value_texts import own_call
 from pyjx.engine.functions import FlatFun, flatten, name_of, source_of, with_at
 from pyjx.engine.linearize import LinearProgram, linearize_flat
 from pyjx.runtime.signature import check_jittable, own_attributes

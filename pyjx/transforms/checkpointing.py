@@ -3,7 +3,7 @@ values it saves, and lists of what is saved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -312,14 +312,17 @@ def checkpoint_name(x: Any, name: str) -> Any:
       `x`, unchanged.
 
     Raises:
-      TypeError: a leaf is not an array, or the name has no hash, as of a list of names.
+      TypeError: a leaf is not an array, or the name is none that a set may hold, but a list, say.
 
     >>> from pyjx.ad_checkpoint import checkpoint_name
     >>> checkpoint_name(2.0, "two")
     2.0
     """
-    if not isinstance(name, Hashable):
-        raise TypeError(f"checkpoint_name: name must be a str, got {shortened(name)}.")
+    try:
+        hash(name)
+    except TypeError as error:
+        raise TypeError(f"checkpoint_name: name must be hashable, such as a str, got "
+                        f"{shortened(name)}: {error}.") from None
     return tree_map(lambda leaf: _named(leaf, name), x)
 
 

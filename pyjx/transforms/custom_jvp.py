@@ -9,14 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from pyjx.core.avals import get_aval, is_ref_type, is_valid_value
-from pyjx.core.cure_texts import own_call
 from pyjx.core.integers import as_ints
 from pyjx.core.prefixes import two_structures
 from pyjx.core.primitive import Primitive
 from pyjx.core.records import Field, of_field
 from pyjx.core.source_info import at_own_lines
 from pyjx.core.trace import Tracer, eager_trace, state
-from pyjx.core.value_texts import counted
+from pyjx.core.value_texts import counted, own_call
 from pyjx.engine.batching import bind_function
 from pyjx.engine.custom_derivative_calls import (
     FlatRule,

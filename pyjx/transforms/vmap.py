@@ -10,7 +10,6 @@ import numpy as np
 
 from pyjx.core import dtypes
 from pyjx.core.avals import get_aval, is_valid_value
-from pyjx.core.cure_texts import own_call
 from pyjx.core.jaxpr import DebugInfo
 from pyjx.core.meshes import Mesh
 from pyjx.core.name_stack import transform_name_stack
@@ -21,7 +20,7 @@ from pyjx.core.records import Record
 from pyjx.core.references import check_distinct, check_undivided, is_ref
 from pyjx.core.specs import MappingSpec, PartitionSpec, axes_of, reshard_first
 from pyjx.core.trace import Tracer, state
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import own_call, shortened
 from pyjx.engine.batching import BatchTrace, batch_flat, match_axis
 from pyjx.engine.functions import FlatFun, flatten, leaf_paths, source_of
 from pyjx.engine.types import AxisName, P, R, TreeDef

@@ -1,6 +1,7 @@
 """Notes on errors that show the user's call: true ones, and never in the error's way."""
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pyjx.numpy as jnp
 from pyjx.compat.callables import api_boundary
 from pyjx.core import call_code, call_notes
 from pyjx.example_libraries import optimizers
+from pyjx.scipy.spatial.transform import Rotation
 
 X = np.ones((2, 3), np.float32)
 
@@ -99,6 +101,9 @@ def first(x, /, axis):
     return jnp.sum(x, axis=axis)
 """
 plain = {"jnp": jnp}
+TURNS = Rotation.from_rotvec(jnp.ones((3, 3)))
+EULER = functools.partial(Rotation.from_euler, "xyz")
+HELD = SimpleNamespace(euler=EULER)
 exec(compile(PLAIN, jnp.__file__.replace("__init__", "plain"), "exec"), plain)
 
 
@@ -121,6 +126,15 @@ exec(compile(PLAIN, jnp.__file__.replace("__init__", "plain"), "exec"), plain)
      "variadic(5, float32[2,3], 1, keepdims=True, y=2)"),
     (lambda: plain["variadic"](5, X), "variadic(5, float32[2,3])"),
     (lambda: plain["first"](X, 5), "first(float32[2,3], axis=5)"),
+    (lambda: Rotation.from_euler("xyz", X[0, :2]),
+     "Rotation.from_euler(seq='xyz', angles=X[0, :2])"),
+    (lambda: Rotation.from_euler("x" + "yz", angles=X[0, :2] * 1, degrees=True),
+     "Rotation.from_euler(seq='xyz', angles=X[0, :2] * 1, degrees=True)"),
+    (lambda: EULER(X[0, :2]), "Rotation.from_euler(seq='xyz', angles=X[0, :2])"),
+    (lambda: HELD.euler(X[0, :2]), "Rotation.from_euler(seq='xyz', angles=X[0, :2])"),
+    (lambda: TURNS.apply(X + 1), "Rotation.apply(vectors=X + 1)"),
+    (lambda: jnp.add.reduce(X + 1, 3), "ufunc.reduce(a=X + 1, axis=3)"),
+    (lambda: jnp.multiply.accumulate(a=X + 1, axis=2), "ufunc.accumulate(a=X + 1, axis=2)"),
 ])
 def test_calls_of_plain_functions_are_those_that_were_made(call, note):
     assert notes_of(call) == [f"The call was {note}."]

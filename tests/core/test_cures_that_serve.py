@@ -345,7 +345,7 @@ class State:
 
 
 STEP: Any = jax.jit(lambda s, y: y, static_argnums=0)
-REGISTER = "let the class State be a pytree, by jax.tree_util.register_dataclass."
+REGISTER = "others are by jax.tree_util.register_dataclass."
 
 
 @pytest.mark.parametrize(("call", "words"), [
@@ -664,14 +664,17 @@ def test_functions_that_wrap_themselves_have_a_place() -> None:
 
     around.__wrapped__ = around  # type: ignore[attr-defined]
     check(lambda: jax.jit(around)(1.0), f"function around at {__file__}:")
+    around.__code__ = (lambda x: x + 1).__code__
+    assert jax.jit(around)(1.0) == 2
 
 
 def test_a_computation_is_of_two_values() -> None:
     check(lambda: lax.reduce_window(V, -np.inf, jnp.max, (2,), (2,), "VALID"),
           "function max for reduce_window", "the argument axis", "as jnp.add and jnp.maximum do",
           without="static")
-    check(lambda: lax.reduce(V, 0.0, lambda a, b: jnp.zeros(a).sum(), (0,)), "Shapes must be 1D",
-          without="jnp.maximum")
+    for of_numbers in (lambda a, b: jnp.zeros(a).sum(), lambda a, axis: jnp.zeros(axis).sum()):
+        check(lambda f=of_numbers: lax.reduce(V, 0.0, f, (0,)), "Shapes must be 1D",
+              without="jnp.maximum")
 
 
 def test_a_body_without_its_return_is_told() -> None:
@@ -691,7 +694,7 @@ def returning_nothing(w: Any, x: Any) -> None:
 
 def test_a_named_tuple_of_arrays_is_a_pytree_already() -> None:
     f = jax.jit(lambda s, x: x - s.mean, static_argnums=0)
-    check(lambda: f(Norms(V), V), "leave this one out of static_argnums", "A NamedTuple is one")
+    check(lambda: f(Norms(V), V), "this one out of static_argnums", "a NamedTuple is one, others")
 
 
 @pytest.mark.parametrize("make", [
@@ -702,13 +705,35 @@ def test_numbers_become_keys_by_a_function_of_their_own(make: Callable[[], Any])
     check(make, "key<fry>", "jax.random.wrap_key_data(x) makes keys", without="Value '")
 
 
+@pytest.mark.parametrize("asked", [
+    lambda: jax.jit(lambda x: np.issubdtype(x.dtype, np.floating))(KEY),
+    lambda: np.zeros(3, KEY.dtype), lambda: jnp.finfo(KEY.dtype),
+    lambda: jnp.promote_types(KEY.dtype, jnp.float32)])
+def test_nobody_who_asks_for_the_dtype_of_keys_makes_any(asked: Callable[[], Any]) -> None:
+    check(asked, "key<fry>", without="wrap_key_data")
+
+
+def test_attributes_of_tracers_alone_are_told_of_arrays() -> None:
+    class Tracer:
+        __slots__ = ()
+        name = "n"
+
+    def f(x: Any) -> Any:
+        Tracer().name = "m"  # type: ignore[misc]
+        return x
+
+    check(lambda: jax.jit(f)(V), "attribute 'name' is read-only", without="Arrays stay")
+
+
 @pytest.mark.parametrize("name", ["map", "leaves", "flatten", "unflatten", "structure"])
 def test_names_of_tree_are_not_those_of_tree_util(name: str) -> None:
     check(lambda: getattr(jax.tree_util, name), f"Use jax.tree.{name}.", without="lax")
 
 
 def test_a_list_of_names_is_no_name() -> None:
-    check(lambda: checkpoint_name(V, ["a"]), "name must be a str, got ['a']")  # type: ignore
+    check(lambda: checkpoint_name(V, ["a"]), "such as a str, got ['a']: unhash")  # type: ignore
+    nested: Any = ("a", ["b"])
+    check(lambda: checkpoint_name(V, nested), "such as a str, got ('a', ['b']): unhashable")
 
 
 def test_a_call_is_told_with_what_was_made_of_the_function() -> None:
@@ -718,8 +743,8 @@ def test_a_call_is_told_with_what_was_made_of_the_function() -> None:
 
 def test_pmap_is_given_no_mesh() -> None:
     with jax.set_mesh(jax.make_mesh((1,), ("data",), (jax.sharding.AxisType.Auto,))):
-        check(lambda: jax.pmap(lambda x: x)(jnp.ones((1, 2))), "Call it outside of set_mesh.",
-              without="Leave `mesh` out")
+        check(lambda: jax.pmap(lambda x: x)(jnp.ones((1, 2))), "pmap maps over a mesh of its own,",
+              "which is set. Call it outside of set_mesh.", without="Leave `mesh` out")
 
 
 def test_a_list_that_is_carried_is_made_an_array_where_it_starts() -> None:
@@ -727,11 +752,12 @@ def test_a_list_that_is_carried_is_made_an_array_where_it_starts() -> None:
         carry = carry + jnp.array([1, 0])
         return carry, carry
 
-    check(lambda: lax.scan(step, [0, 0], V), "jnp.asarray, a carry where it starts, or jax.tree")
+    check(lambda: lax.scan(step, [0, 0], V), "jnp.asarray, the carry where the loop starts, or jax")
+    check(lambda: jax.jit(lambda x: [x, 1] + V)(1.0), "make it an array with jnp.asarray, or jax.")
     assert lax.scan(step, jnp.asarray([0, 0]), V)[0].tolist() == [3, 0]
     check(lambda: [1, 2.0] + V, "jnp.asarray", without="carry")
 
 
 def test_a_key_for_each_step_is_split_from_one() -> None:
-    check(lambda: lax.scan(lambda c, key: (c, c), 0.0, KEY), "give jax.random.split(key, n).",
-          without="share")
+    check(lambda: lax.scan(lambda c, key: (c, c), 0.0, KEY),
+          "give jax.random.split(key, n); one that all share comes from", without="What all")

@@ -233,16 +233,8 @@ def bounds(scope: SymbolicScope, terms: Terms) -> Interval:
 
 
 def _product(one: Interval, other: Interval) -> Interval:
-    ends = [_times(a, b) for a in one for b in other]
+    ends = [0 if a == 0 or b == 0 else a * b for a in one for b in other]
     return min(ends), max(ends)
-
-
-def _times(a: float, b: float) -> float:
-    return 0 if a == 0 or b == 0 else a * b
-
-
-def _sum(one: Interval, other: Interval) -> Interval:
-    return one[0] + other[0], one[1] + other[1]
 
 
 def _quotient(a: float, b: float) -> float:
@@ -325,7 +317,8 @@ class _Reasoning:
     def _by_intervals(self, terms: Terms) -> Interval:
         total: Interval = (0, 0)
         for monomial, coefficient in terms.items():
-            total = _sum(total, _product((coefficient, coefficient), self._monomial(monomial)))
+            low, high = _product((coefficient, coefficient), self._monomial(monomial))
+            total = total[0] + low, total[1] + high
         return total
 
     def _monomial(self, monomial: Monomial) -> Interval:

@@ -15,7 +15,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from pyjx.configuration import keeping_lanes
 from pyjx.core.avals import get_aval
-from pyjx.core.cure_texts import own_call
 from pyjx.core.derived import derived
 from pyjx.core.evaluation import (
     bind_all,
@@ -33,7 +32,7 @@ from pyjx.core.places import joined
 from pyjx.core.primitive import Primitive, vary
 from pyjx.core.specs import Axes, PartitionSpec
 from pyjx.core.trace import Tracer, trace_to_jaxpr
-from pyjx.core.value_texts import shortened
+from pyjx.core.value_texts import own_call, shortened
 from pyjx.engine.calls import call
 from pyjx.engine.custom_derivative_calls import FlatRule, custom_jvp_call_p, custom_vjp_call_p
 from pyjx.engine.functions import name_of
