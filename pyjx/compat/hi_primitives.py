@@ -529,7 +529,8 @@ def vmap_rule(axis_data: Any, f: Callable[..., Any], in_axes: Sequence[Any], out
             found[:] = [out_tree]
             return outs
 
-        outs, places = batch_flat(flat, leaves, dims, _axis(from_axis))
+        axis = from_axis if isinstance(from_axis, Axis) else Axis(from_axis.name, from_axis.size)
+        outs, places = batch_flat(flat, leaves, dims, axis)
         wanted = tree_leaves(_dims_like(tree_unflatten(found[0], outs), out_axes),
                              is_leaf=lambda d: d is None)
         results = [_placed(x, d, w, from_axis.size, sum_match)
@@ -537,10 +538,6 @@ def vmap_rule(axis_data: Any, f: Callable[..., Any], in_axes: Sequence[Any], out
         return tree_unflatten(found[0], results)
 
     return mapped
-
-
-def _axis(axis: Any) -> Axis:
-    return axis if isinstance(axis, Axis) else Axis(axis.name, axis.size)
 
 
 def _placed(x: Any, dim: int | None, wanted: int | None, size: int, sum_match: bool) -> Any:

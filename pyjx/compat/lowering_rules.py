@@ -141,7 +141,9 @@ def _functions(b: Block, rule: Rule, eqn: JaxprEqn) -> list[tuple[str, str]]:
         function.attributes["sym_visibility"] = ir.StringAttr.get("private")
         body = function.add_entry_block()
         with ir.InsertionPoint(body):
-            func.ReturnOp(flatten_ir_values(_results(rule(ctx, *body.arguments, **eqn.params))))
+            given = rule(ctx, *body.arguments, **eqn.params)
+            func.ReturnOp(flatten_ir_values(
+                given if isinstance(given, (list, tuple)) else [given]))
         keepalives = ctx.module_context.keepalives
         b.module.keepalives.extend(keepalives)
         texts = {ir.StringAttr(op.attributes["sym_name"]).value: str(op)
@@ -149,10 +151,6 @@ def _functions(b: Block, rule: Rule, eqn: JaxprEqn) -> list[tuple[str, str]]:
     main = texts.pop("main")
     return [("main", main), *[(name, text) for name, text in texts.items()
                               if name not in ctx.module_context.declared]]
-
-
-def _results(given: Any) -> Sequence[Any]:
-    return given if isinstance(given, (list, tuple)) else [given]
 
 
 def call_program(ctx: LoweringRuleContext, closed: ClosedJaxpr, values: Sequence[Any],

@@ -659,7 +659,8 @@ def roll(a: Array, shift: Any, axis: AxisLike = None) -> Array:
         (a,), steps = operands("roll", a), list(shift)
     else:
         a, shift = operands("roll", a, shift)
-        steps = list(np.atleast_1d(shift)) if is_concrete(shift) else _split(shift)
+        steps = list(np.atleast_1d(shift)) if is_concrete(shift) else (
+            list(lax.unstack(shift)) if get_aval(shift).ndim else [shift])
     if any(isinstance(step, (list, tuple)) or np.ndim(step) for step in steps):
         raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
     aval = get_aval(a)
@@ -678,10 +679,6 @@ def roll(a: Array, shift: Any, axis: AxisLike = None) -> Array:
         raise ValueError(f"Incompatible shapes for broadcasting: shapes=[({len(steps)},), "
                          f"({len(axes)},)]")
     return _rolled(a, [(axes[i % len(axes)], steps[i % len(steps)]) for i in range(count)])
-
-
-def _split(shift: ArrayLike) -> list[Any]:
-    return list(lax.unstack(shift)) if get_aval(shift).ndim else [shift]
 
 
 def _rolled(a: ArrayLike, moves: Sequence[tuple[int, Any]]) -> Any:

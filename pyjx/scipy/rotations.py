@@ -13,6 +13,7 @@ import numpy as np
 from pyjx import numpy as jnp
 from pyjx import random
 from pyjx.core.array_type import Array, ArrayLike, DTypeLike, KeyLike
+from pyjx.core.value_texts import in_short
 from pyjx.numpy.promotion import promote_dtypes_inexact, strong
 
 
@@ -267,12 +268,18 @@ class Rotation(NamedTuple):
         """Vectors of shape (..., 3), rotated.
 
         Raises:
-          ValueError: they have another shape.
+          ValueError: they have another shape, or are not as many as the rotations.
         """
         vectors = jnp.asarray(vectors)
         if vectors.ndim == 0 or vectors.shape[-1] != 3:
             raise ValueError("Rotation.apply: expected vectors of shape (..., 3), got "
                              f"{vectors.shape}.")
+        try:
+            np.broadcast_shapes(self.quat.shape[:-1], vectors.shape[:-1])
+        except ValueError:
+            raise ValueError(f"Rotation.apply: rotations of shape {self.quat.shape[:-1]} and "
+                             f"vectors of shape {vectors.shape} are not as many. All vectors, each "
+                             "rotated by all of a list: give vectors[..., None, :].") from None
         matrix = self.as_matrix()
         return jnp.einsum("...kj,...k->...j" if inverse else "...jk,...k->...j", matrix, vectors,
                           precision="highest")
@@ -321,6 +328,9 @@ class Rotation(NamedTuple):
         return True
 
     def __mul__(self, other: Any) -> Rotation:  # type: ignore[override]
+        if not isinstance(other, Rotation):
+            raise TypeError(f"Rotation * other: other must be a Rotation, got {in_short(other)}. "
+                            "Vectors are rotated by r.apply(vectors).")
         return Rotation(_product(self.quat, other.quat))
 
 

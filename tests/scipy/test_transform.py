@@ -141,6 +141,15 @@ def test_arrays_of_other_shapes_are_refused(make, shape, expected):
         Rotation.identity().apply(jnp.ones(2))
 
 
+def test_rotations_are_multiplied_by_rotations_and_apply_to_as_many_vectors():
+    turns, vectors = Rotation.from_rotvec(jnp.ones((3, 3))), jnp.ones((2, 3))
+    with pytest.raises(TypeError, match=r"other must be a Rotation, got .* r\.apply\(vectors\)\."):
+        turns * vectors
+    with pytest.raises(ValueError, match=r"of shape \(3,\) and vectors of shape \(2, 3\)"):
+        turns.apply(vectors)
+    assert turns.apply(vectors[..., None, :]).shape == (2, 3, 3)
+
+
 def test_matrices_of_affine_maps_are_rotations_by_their_first_rows():
     rotation = Rotation.from_quat(QUATS)
     matrices = jnp.pad(rotation.as_matrix(), ((0, 0), (0, 1), (0, 1)), constant_values=7)

@@ -201,14 +201,11 @@ class BCSR(Batched):
 # -- conversions -----------------------------------------------------------------------------------
 
 
-def _rows(indptr: ArrayLike, nse: int) -> Any:
-    return over_batch(lambda x: rows_of(x, nse), get_aval(indptr).ndim - 1, indptr)
-
-
 def _pairs(indices: ArrayLike, indptr: ArrayLike, n_rows: int, n_cols: int) -> Any:
     """Row and column of each element; those that belong to no row are out of bounds."""
-    rows = _rows(indptr, get_aval(indices).shape[-1]).astype(get_aval(indices).dtype)
-    rows, indices = jnp.broadcast_arrays(rows, indices)
+    aval = get_aval(indices)
+    rows = over_batch(lambda x: rows_of(x, aval.shape[-1]), get_aval(indptr).ndim - 1, indptr)
+    rows, indices = jnp.broadcast_arrays(rows.astype(aval.dtype), indices)
     return jnp.stack([rows, jnp.where(rows < n_rows, indices, n_cols)], -1)
 
 

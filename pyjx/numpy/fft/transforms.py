@@ -451,12 +451,9 @@ def _over_duration(name: str, k: ArrayLike, n: ArrayLike, d: Any, dtype: DTypeLi
         d = float(d) if real else jnp.asarray(d, float)
     out = _quotient(k, n, d)
     if dtype is not None:
-        out = jnp.asarray(out, _float_dtype(name, dtype))
+        kind = dtypes.check_and_canonicalize_user_dtype(dtype, name)
+        out = jnp.asarray(out, dtypes.to_inexact_dtype(kind))
     return out if device is None else device_put(out, device)
-
-
-def _float_dtype(name: str, dtype: DTypeLike) -> Any:
-    return dtypes.to_inexact_dtype(dtypes.check_and_canonicalize_user_dtype(dtype, name))
 
 
 @op_jit
