@@ -353,10 +353,12 @@ def compile_and_load(client: Any, program: Any, devices: Any, options: Any,
         program = parse_module(program)
     try:
         return client.compile_and_load(program, devices, options, *functions)
-    except JaxRuntimeError:
+    except (JaxRuntimeError, TypeError):
         raise
-    except BaseException:  # Ctrl-C, say: a thread goes on to compile, and needs what it was given
-        for x in (client, program, devices, options, functions):  # also while Python ends
+    # Where a signal's exception ends the wait (jaxlib 0.10), a thread goes on to compile, and needs
+    # what it was given, also while Python ends.
+    except BaseException:
+        for x in (client, program, devices, options, functions):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(x))
         raise
 

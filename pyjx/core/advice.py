@@ -478,6 +478,9 @@ def _as_registered(exc: Exception, found: re.Match[str], last: TracebackType) ->
             signature(value).bind(*args, **kwargs)
         except TypeError:  # it is the jitted function that refuses them, or a class is called
             return None
+    if ".__init__() missing " in found.string:
+        return (f"{found.string}. A node of register_dataclass is made again of its data_fields "
+                "and meta_fields alone: name the field there, or give it a default.")
     return (f"{found.string}. What a class is registered as a pytree with is called as "
             "flatten(node), which gives (children, aux), and unflatten(aux, children).")
 
@@ -507,7 +510,7 @@ def hashable(kind: str, value: str, error: str, ours: bool = False, name: str = 
                 "leave this one out of static_argnums and static_argnames.")
     if part and kind not in ("tuple", "frozenset"):
         left_out = (f"{left_out[:-1]}, and let the class {kind} be a pytree: a "
-                    "NamedTuple is one, others are by jax.tree_util.register_dataclass.")
+                    "NamedTuple is one, others become one by jax.tree_util.register_dataclass.")
     kind = part or kind
     if kind.endswith("Tracer"):
         held = held and "It holds a traced value. "
@@ -690,7 +693,6 @@ def _as_mesh(exc: Any, found: re.Match[str], last: TracebackType) -> str | None:
             ) if called is NamedSharding or last.tb_frame.f_code is own else None
 
 
-_TRACERS = "(?:DynamicJaxpr|Batch|JVP|Linearize|Linear|Jet)Tracer"
 # What completes an error of a kind that has such words: the text, or None where it knows nothing
 # more; or the sentence that stands behind the message.
 _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
@@ -752,8 +754,8 @@ _RULES: list[tuple[Any, str | re.Pattern[str], str | Callable[
      passed_values.as_donated),
     (AttributeError, "^'.*' object has no attribute 'size'$", _as_mesh),
     (AttributeError,
-     rf"^(?:property (?:'(\w+)' )?of '(?:ArrayImpl|{_TRACERS})' object has no setter|"
-     rf"'{_TRACERS}' object attribute '\w+' is read-only)$",  # of one that libraries' types have
+     r"^(?:property (?:'(\w+)' )?of '(?:ArrayImpl|\w+Tracer)' object has no setter|"
+     r"'\w+Tracer' object attribute '\w+' is read-only)$",  # of one that libraries' types have
      lambda exc, found, last: f"{found.string}. Arrays stay as they are: make another one, such as "
      + ("x = jax.device_put(x, sharding)." if found[1] in ("sharding", "device") else
         "x = x.reshape(shape) or x = x.astype(dtype).")),

@@ -176,7 +176,10 @@ def call_in(frame: FrameType, at: int) -> Call | None:
         if method[0] != "_" and (cls.__name__ in _ARRAYS or is_listed(cls.__name__)):
             name = f"{_ARRAYS.get(cls.__name__, cls.__name__)}.{method}"
     if name is not None:
-        parameters = dict(list(signature(fun).parameters.items())["." in name:])
+        caller = frame.f_back
+        by_object = "." in name and (caller is None or is_internal(caller.f_code.co_filename)
+                                 or _object_of(caller, caller.f_lasti) != [])  # not by the class
+        parameters = dict(list(signature(fun).parameters.items())[by_object:])
         body: Any = fun
         if isinstance(fun, type):
             body = vars(fun).get("__init__") or fun.__new__

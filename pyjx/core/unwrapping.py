@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import sys
+from contextlib import suppress
 from functools import partial
 from inspect import getattr_static
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from pyjx.core.frames import is_internal
-from pyjx.lazy import own_dictionary
 
-_DEEPEST = 32  # layers, as a class may make a new one each time it is asked
+_TRANSFORMATIONS = frozenset((  # whose wrappers are functions that they define
+    "checkify", "checkpoint", "closure_convert", "custom_gradient", "grad", "hessian", "jacfwd",
+    "jacrev", "make_jaxpr", "pmap", "shard_map", "sparsify", "value_and_grad", "vectorize", "vmap"))
+_DEEPEST = 1000  # layers, as a property may make a new one each time it is asked
 
 
 def layers(fun: Any) -> list[Any]:
@@ -35,9 +37,10 @@ def _wrapped_by(fun: Any) -> Any:
         return fun.__func__
     if isinstance(fun, FunctionType):  # of which nothing else is found, in a tenth of the time
         return fun.__dict__.get("__wrapped__")
-    # Only where it is there: some objects answer to every name.
-    said = getattr_static(fun, "__wrapped__", None) is not None
-    return getattr(fun, "__wrapped__", None) if said else None
+    if getattr_static(fun, "__wrapped__", None) is not None:  # some objects answer to every name
+        with suppress(Exception):  # of a property
+            return fun.__wrapped__
+    return None
 
 
 def users_function(fun: Any) -> FunctionType | None:
@@ -50,16 +53,15 @@ def _is_users(x: Any) -> bool:
 
 
 def transformations(fun: Any) -> list[str]:
-    """The functions of `jax` and `jax.numpy` that a user's function went through, the outermost
-    first, but for jit, which is often a decorator; none where no user's function is within."""
+    """The public transformations that a user's function went through, the outermost first, but for
+    jit, which is often a decorator; none where no user's function is within."""
     made: list[str] = []
     for x in layers(fun):
         if _is_users(x):
             return made
         if type(x) is FunctionType:
             name = x.__code__.co_qualname.partition(".")[0].lstrip("_")
-            made += [name] * any([name in own_dictionary(sys.modules[module])["__all__"]
-                                  for module in ("pyjx", "pyjx.numpy") if module in sys.modules])
+            made += [name] * (name in _TRANSFORMATIONS)
     return []
 
 

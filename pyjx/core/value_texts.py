@@ -1,5 +1,5 @@
-"""Texts of error messages: values as they show them, as an argument that came by mistake may be a
-large array; and what several end with."""
+"""Texts that error messages are made of: those of values, as an argument that came by mistake may
+be a large array, and those that several end with."""
 
 from __future__ import annotations
 
@@ -350,7 +350,8 @@ def in_short(x: Any, depth: int = 0, *, places: bool = True) -> str:
         return f"partial({', '.join([*given, *_fields(x.keywords.items(), each)])})"
     if issubclass(kind, _CALLED):
         name = getattr(x, "__qualname__", None) or getattr(x, "__name__", kind.__name__)
-        for transformation in reversed(transformations(x)[:_MOST]):
+        made = transformations(x)
+        for transformation in reversed([*made[:_MOST], *["..."] * (len(made) > _MOST)]):
             name = f"{transformation}({name})"
         place = users_place(x) if places else ""
         return f"{name} ({place})" if place else str(name)

@@ -30,6 +30,7 @@ from pyjx.core.records import Record
 from pyjx.core.references import Ref, check_distinct, check_not_returned
 from pyjx.core.specs import NO_AXES
 from pyjx.core.trace import Tracer, trace_to_jaxpr
+from pyjx.core.unwrapping import users_function
 from pyjx.engine.functions import raise_bad_result, source_of
 from pyjx.engine.tangents import UndefinedPrimal
 from pyjx.engine.types import Operand, TreeDef, Value
@@ -274,27 +275,32 @@ def _check_carry(op: str, what: str, fun: Callable[..., Any], tree: TreeDef,
                laid_by_hand(avals, out_avals, " Or let the initial carry lie as the output does: "
                             "jax.reshard(init, {0}), or out_sharding={0} where it is made, as in "
                             "jnp.zeros(shape, out_sharding={0}).")
-               or _other_start(tree, avals, out_avals, trace, depth))
+               or _other_start(op, fun, tree, avals, out_avals, trace, depth))
 
 
-def _other_start(tree: TreeDef, avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray],
+def _other_start(op: str, fun: Callable[..., Any], tree: TreeDef, avals: Sequence[ShapedArray],
+                 out_avals: Sequence[ShapedArray],
                  trace: Callable[[list[ShapedArray]], TracedFunction], depth: int) -> str:
-    """For messages: how the initial carry is made what the body gives, if the body keeps that."""
-    starts = []
-    with suppress(Exception):  # it does not run on that, or dtypes do not go together
-        kept = trace(list(out_avals)).closed.out_avals
-        if not all(map(ShapedArray.same_type, out_avals, kept)):
-            return ""
-        paths = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]
+    """For messages: how the initial carry is made what a body of the user's gives, if the body,
+    which runs once more for it, keeps that. The condition of a while loop takes no other shape."""
+    starts: list[str] = []
+    name = "init_val" if "loop" in op else "init"
+    paths = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]
+    with suppress(Exception):  # of shapes and dtypes that do not go together, and of the body
         for (path, _), a, b in zip(paths, avals, out_avals, strict=True):
-            if np.broadcast_shapes(a.shape, b.shape) != b.shape or (
-                    dtypes.result_type(a, b) != b.dtype):
+            wide = a.shape if op == "while_loop" else np.broadcast_shapes(a.shape, b.shape)
+            if b.shape != wide or b.dtype != dtypes.result_type(a, b):
                 return ""
-            start = f"init{keystr(path[depth:])}"
-            wide = start if a.shape == b.shape else f"jnp.broadcast_to({start}, {b.shape})"
-            wide += f".astype('{b.dtype}')" * (a.dtype != b.dtype)
-            starts += [wide] * (wide != start)
-    return (starts and f" Or start with a carry of the output's type: {', '.join(starts)}.") or ""
+            start = f"{name}{keystr(path[depth:])}"
+            if a.shape != b.shape:
+                start = f"jnp.broadcast_to({start}, {b.shape})"
+            if a.dtype != b.dtype:
+                start = f"jnp.asarray({start}, '{b.dtype}')"
+            starts += [start] if (a.shape, a.dtype) != (b.shape, b.dtype) else []
+        if starts and users_function(fun) is not None and all(map(
+                ShapedArray.same_type, out_avals, trace(list(out_avals)).closed.out_avals)):
+            return f" Or start with a carry of the output's type: {', '.join(starts)}."
+    return ""
 
 
 def _raise(what: str, differences: list[str], cure: str, fun: Callable[..., Any], hint: str = ""

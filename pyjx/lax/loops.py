@@ -66,7 +66,6 @@ from pyjx.engine.subjaxprs import (
 from pyjx.engine.tangents import Zero, add_tangents, instantiate
 from pyjx.engine.types import Dims, Flags, Operand, Params, Tangents, TreeDef, Value, Values
 from pyjx.lax.agreement import (
-    TracedFunction,
     as_in_program,
     check_nothing_is_summed,
     check_sends_nothing,
@@ -242,15 +241,14 @@ def _agreeing(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], leaves
     """The carry, of the types that the body gives it, and the condition and the body for these;
     and these types, if the carry is yet to be laid so."""
     # The condition comes first: where the two are exchanged, its result is what is wrong.
-    cond: ClosedJaxpr
-
-    def traced(carry: list[ShapedArray]) -> TracedFunction:
-        nonlocal cond
-        cond = _condition(cond_fun, carry, tree)
-        return trace_function("while_loop", "body_fun", body_fun, tree, carry)
-
-    leaves, (body, _), types = traced_with_carry("while_loop", "body_fun", body_fun, tree, leaves,
-                                                 traced(list(map(get_aval, leaves))), traced)
+    given = list(map(get_aval, leaves))
+    cond = _condition(cond_fun, given, tree)
+    traced = trace_function("while_loop", "body_fun", body_fun, tree, given)
+    leaves, (body, _), types = traced_with_carry(
+        "while_loop", "body_fun", body_fun, tree, leaves, traced, lambda carry: trace_function(
+            "while_loop", "body_fun", body_fun, tree, carry))
+    if body.in_avals != given:
+        cond = _condition(cond_fun, body.in_avals, tree)
     # devices that go on while others stop differ in all
     apart = cond.out_avals[0].place.mat.varying
     if not all([apart <= get_aval(x).place.mat.varying for x in leaves]):

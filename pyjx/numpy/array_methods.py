@@ -25,7 +25,7 @@ from pyjx.core.references import METHODS, Ref
 from pyjx.core.trace import Tracer, eager_trace, state
 from pyjx.core.value_texts import SYMBOLS, in_short, is_like_array, operator_of
 from pyjx.engine.axes import transpose
-from pyjx.errors import maker_of
+from pyjx.errors import LOOPS, maker_of
 from pyjx.guards import guard, guard_methods
 from pyjx.numpy import creation, indexing, iteration, powers, ufuncs
 from pyjx.numpy import monoids as monoids  # gives universal functions their reductions
@@ -78,8 +78,8 @@ def _leaving_cure(x: Array, other: Any, name: str, left: str, right: str) -> str
         if not is_like_array(other):
             return mapped
         made = (f"make it an array with jnp.asarray{'(list(y))' * (type(other) is set)}"
-                + ", the carry where the loop starts" * any([isinstance(y, Tracer) and maker_of(
-                    y) in ("scan", "while_loop", "fori_loop") for y in other]))
+                + ", if it is the carry where the loop starts" * any([
+                    isinstance(y, Tracer) and maker_of(y) in LOOPS for y in other]))
         return f"{made}, or {mapped}" if any([hasattr(y, "shape") for y in other]) else made
     frame = sys._getframe(2)
     while frame.f_back is not None and is_internal(frame.f_code.co_filename):

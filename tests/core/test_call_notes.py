@@ -132,6 +132,8 @@ exec(compile(PLAIN, jnp.__file__.replace("__init__", "plain"), "exec"), plain)
      "Rotation.from_euler(seq='xyz', angles=X[0, :2] * 1, degrees=True)"),
     (lambda: EULER(X[0, :2]), "Rotation.from_euler(seq='xyz', angles=X[0, :2])"),
     (lambda: HELD.euler(X[0, :2]), "Rotation.from_euler(seq='xyz', angles=X[0, :2])"),
+    (lambda: Rotation.mean(TURNS, X + 1),
+     "Rotation.mean(self=Rotation(quat=float32[3,4]), weights=X + 1)"),
     (lambda: TURNS.mean(X + 1), "Rotation.mean(weights=X + 1)"),
     (lambda: jnp.add.reduce(X + 1, 3), "ufunc.reduce(a=X + 1, axis=3)"),
     (lambda: jnp.multiply.accumulate(a=X + 1, axis=2), "ufunc.accumulate(a=X + 1, axis=2)"),

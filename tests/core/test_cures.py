@@ -178,6 +178,17 @@ def test_how_what_a_class_is_registered_with_is_called(flatten, unflatten, call)
                          "aux, children).") and "is_leaf(" not in text
 
 
+@pytest.mark.parametrize("call", [
+    lambda x: jax.tree.map(lambda y: y, x), lambda x: jax.jit(lambda b: b.count)(x)])
+def test_a_field_that_is_dropped_has_a_default(call):
+    kind = dataclasses.make_dataclass("Bandit", ["count", "arms"])
+    jax.tree_util.register_dataclass(kind, ["count"], [], drop_fields=["arms"])
+    text = said(call, kind(PAIR, 4))
+    assert text.endswith("argument: 'arms'. A node of register_dataclass is made again of its "
+                         "data_fields and meta_fields alone: name the field there, or give it a "
+                         "default.")
+
+
 @pytest.mark.parametrize("call", [lambda: SINE(), lambda: jax.nn.relu(1.0, 2.0),
                                   lambda: jax.jit(lambda x: (lambda: x)(x))(1.0)])
 def test_other_functions_are_not_told_to_be_of_a_class(call):

@@ -345,7 +345,7 @@ class State:
 
 
 STEP: Any = jax.jit(lambda s, y: y, static_argnums=0)
-REGISTER = "others are by jax.tree_util.register_dataclass."
+REGISTER = "others become one by jax.tree_util.register_dataclass."
 
 
 @pytest.mark.parametrize(("call", "words"), [
@@ -752,7 +752,7 @@ def test_a_list_that_is_carried_is_made_an_array_where_it_starts() -> None:
         carry = carry + jnp.array([1, 0])
         return carry, carry
 
-    check(lambda: lax.scan(step, [0, 0], V), "jnp.asarray, the carry where the loop starts, or jax")
+    check(lambda: lax.scan(step, [0, 0], V), "if it is the carry where the loop starts, or jax")
     check(lambda: jax.jit(lambda x: [x, 1] + V)(1.0), "make it an array with jnp.asarray, or jax.")
     assert lax.scan(step, jnp.asarray([0, 0]), V)[0].tolist() == [3, 0]
     check(lambda: [1, 2.0] + V, "jnp.asarray", without="carry")

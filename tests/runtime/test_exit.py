@@ -36,7 +36,8 @@ def test_callbacks_of_results_that_nobody_read_end_first(start_python, call, fai
 
 
 def test_python_ends_while_what_was_interrupted_is_still_compiled(run_python):
-    """XLA's threads would use a client that has gone: a crash, on most versions and often."""
+    """XLA's threads would use a client that has gone, a crash, where Ctrl-C ends the wait for them,
+    as in jaxlib 0.10."""
     assert run_python("""
 import signal
 import pyjx as jax, pyjx.numpy as jnp
@@ -44,16 +45,17 @@ def interrupt(*_):
     raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, interrupt)
 def digits(x):
-    for base in range(2, 300):  # what takes XLA many seconds
+    for base in range(2, 150):  # what takes XLA seconds
         yield x % base
         x = x // base
 lowered = jax.jit(lambda x: list(digits(x))).lower(jnp.arange(3))
-signal.alarm(1)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
 try:
     lowered.compile()
 except KeyboardInterrupt:
-    print("interrupted")
-""", XLA_FLAGS="", JAX_NUM_CPU_DEVICES="8").strip() == "interrupted"
+    pass
+print("over")
+""", XLA_FLAGS="", JAX_NUM_CPU_DEVICES="8").strip() == "over"
 
 
 @pytest.mark.parametrize("held", [
