@@ -177,8 +177,9 @@ def call_in(frame: FrameType, at: int) -> Call | None:
             name = f"{_ARRAYS.get(cls.__name__, cls.__name__)}.{method}"
     if name is not None:
         caller = frame.f_back
+        # The class, too, may be asked for a method, which gets the object with the others then.
         by_object = "." in name and (caller is None or is_internal(caller.f_code.co_filename)
-                                 or _object_of(caller, caller.f_lasti) != [])  # not by the class
+                                     or _object_of(caller, caller.f_lasti) != [])
         parameters = dict(list(signature(fun).parameters.items())[by_object:])
         body: Any = fun
         if isinstance(fun, type):
