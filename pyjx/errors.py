@@ -320,14 +320,14 @@ _OF_NUMBERS = "Compute it of numbers that Python has."
 _OF_ARRAYS = ("It is made of an array: compute it before the call and pass {} as an argument of "
               "its own that is static (static_argnums or static_argnames), or give one that serves "
               "every call (of a size, the largest).")
-LOOPS = ("scan", "while_loop", "fori_loop", "map")
+LOOPS = ("scan", "while_loop", "fori_loop")  # whose bodies carry
 _CURES = {  # with a hole for what is done without it
     "jit": AS_STATIC, CHECKPOINT: OF_CHECKPOINTS,
     "mapped by vmap": "It stands for the values of all examples: {}, or let in_axes be None for an "
                       "argument that all examples share.",
     "differentiated": "Compute with it by jax.numpy and show it by jax.debug.print. To have its "
                       "value outside, return it beside the result (has_aux=True).",
-    **dict.fromkeys(LOOPS, "It is another one in each "
+    **dict.fromkeys([*LOOPS, "map"], "It is another one in each "
                     "iteration: {}, or loop by Python's `for` outside of jit."),
     **dict.fromkeys(["cond", "switch"], "Branches are traced, whichever of them runs: {}, or "
                     "choose by Python's `if` outside of jit."),

@@ -80,7 +80,7 @@ def test_every_file_that_architecture_names_is_there() -> None:
 # How much of each there may be. A bound falls with what goes; it rises with a new capability alone,
 # by what that takes, as its commit says.
 BOUNDS: list[tuple[Callable[[], float | Sized], float]] = [
-    (sources.code_lines, 94_251),
+    (sources.code_lines, 94_249),
     (lambda: PATHS, 497),
     (sources.small_with_one_importer, 15),
     (sources.circles, 0),

@@ -142,8 +142,7 @@ def _functions(b: Block, rule: Rule, eqn: JaxprEqn) -> list[tuple[str, str]]:
         body = function.add_entry_block()
         with ir.InsertionPoint(body):
             given = rule(ctx, *body.arguments, **eqn.params)
-            func.ReturnOp(flatten_ir_values(
-                given if isinstance(given, (list, tuple)) else [given]))
+            func.ReturnOp(flatten_ir_values(given if isinstance(given, (list, tuple)) else [given]))
         keepalives = ctx.module_context.keepalives
         b.module.keepalives.extend(keepalives)
         texts = {ir.StringAttr(op.attributes["sym_name"]).value: str(op)

@@ -177,10 +177,10 @@ def call_in(frame: FrameType, at: int) -> Call | None:
             name = f"{_ARRAYS.get(cls.__name__, cls.__name__)}.{method}"
     if name is not None:
         caller = frame.f_back
+        called = None if caller is None else value_called(caller, caller.f_lasti)[1]
         # The class, too, may be asked for a method, which gets the object with the others then.
-        by_object = "." in name and (caller is None or is_internal(caller.f_code.co_filename)
-                                     or _object_of(caller, caller.f_lasti) != [])
-        parameters = dict(list(signature(fun).parameters.items())[by_object:])
+        by_class = (called.func if isinstance(called, partial) else called) is fun
+        parameters = dict(list(signature(fun).parameters.items())["." in name and not by_class:])
         body: Any = fun
         if isinstance(fun, type):
             body = vars(fun).get("__init__") or fun.__new__
@@ -244,15 +244,16 @@ def _class_of(frame: FrameType) -> Any:
     return made if is_below(made) else None
 
 
-def _object_of(frame: FrameType, at: int) -> list[Any] | None:
-    """The object whose method a frame calls at an offset, or what a partial function was given;
-    nothing where it calls a function, None where that is what another call gave."""
+def _before(frame: FrameType, at: int, with_object: bool) -> list[Any] | None:
+    """What comes before the arguments in a frame's call at an offset: what a partial function was
+    given, or if `with_object` the object whose method it is; nothing where it calls a function,
+    None where that is what another call gave."""
     name, value = value_called(frame, at)
     if isinstance(value, partial):
         return [*value.args]
     if not method_called(frame, at) or (callable(value) and not hasattr(value, "__self__")):
         return [] if name else None
-    return [getattr(value, "__self__", UNKNOWN)]
+    return [getattr(value, "__self__", UNKNOWN)] * with_object
 
 
 def _given_to(parameters: Mapping[str, Parameter], frame: FrameType, at: int,
@@ -264,7 +265,7 @@ def _given_to(parameters: Mapping[str, Parameter], frame: FrameType, at: int,
     caller = frame.f_back
     read = None if caller is None else arguments_at(caller, caller.f_lasti)
     if caller is not None and read is not None:
-        first = _object_of(caller, caller.f_lasti) if of_method else []
+        first = _before(caller, caller.f_lasti, of_method)
         try:
             given = Signature([*parameters.values()]).bind(
                 *first, *read[0], **read[1]).arguments  # type: ignore[misc]  # of None as below
@@ -529,12 +530,11 @@ def written(frame: FrameType, parameters: Mapping[str, Parameter], with_object: 
     caller = frame.f_back
     assert caller is not None
     call: Any = expression_at(caller, caller.f_lasti)
-    if call is None or any([isinstance(x, ast.Starred) for x in call.args]):
+    before = _before(caller, caller.f_lasti, with_object)
+    if call is None or before is None or any([isinstance(x, ast.Starred) for x in call.args]):
         return {}
-    before = _object_of(caller, caller.f_lasti) or []
-    first: list[Any] = [None] * len(before)  # of a partial, which are written elsewhere
-    if not isinstance(value_called(caller, caller.f_lasti)[1], partial):
-        first = [call.func.value] * bool(before) if with_object else []
+    is_partial = isinstance(value_called(caller, caller.f_lasti)[1], partial)
+    first: list[Any] = [None if is_partial else call.func.value for _ in before]
     given = Signature([*parameters.values()]).bind(
         *first, *call.args, **{k.arg: k.value for k in call.keywords}).arguments
     return {p: text for p, x in given.items()

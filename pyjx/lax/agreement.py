@@ -159,9 +159,8 @@ def tree_differences(ours: Place, theirs: Place, our_tree: TreeDef, their_tree: 
 def type_differences(ours: Place, theirs: Place, tree: TreeDef, our_avals: Sequence[ShapedArray],
                      their_avals: Sequence[ShapedArray]) -> list[str]:
     """A sentence for each leaf of two equal trees whose types differ."""
-    paths = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]
     sentences = []
-    for (path, _), a, b in zip(paths, our_avals, their_avals, strict=True):
+    for path, a, b in zip(_paths(tree), our_avals, their_avals, strict=True):
         open_apart = not closed_alike(a, b)
         if not a.same_type(b) or open_apart:
             kinds = ["types"] if a.is_high or b.is_high else [kind for kind, x, y in (
@@ -172,6 +171,11 @@ def type_differences(ours: Place, theirs: Place, tree: TreeDef, our_avals: Seque
                 f"{ours(path)} has type {a.str_short()} but {theirs(path)} has type "
                 f"{b.str_short()}, so the {' and the '.join(kinds)} do not match")
     return sentences
+
+
+def _paths(tree: TreeDef) -> list[Path]:
+    leaves = tree_unflatten(tree, list(range(tree.num_leaves)))
+    return [path for path, _ in tree_flatten_with_path(leaves)[0]]
 
 
 def in_full(sentences: Sequence[str]) -> str:
@@ -284,14 +288,12 @@ def _other_start(op: str, fun: Callable[..., Any], tree: TreeDef, avals: Sequenc
     """For messages: how the initial carry is made what a body of the user's gives, if the body,
     which runs once more for it, keeps that. The condition of a while loop takes no other shape."""
     starts: list[str] = []
-    name = "init_val" if "loop" in op else "init"
-    paths = tree_flatten_with_path(tree_unflatten(tree, list(range(tree.num_leaves))))[0]
     with suppress(Exception):  # of shapes and dtypes that do not go together, and of the body
-        for (path, _), a, b in zip(paths, avals, out_avals, strict=True):
+        for path, a, b in zip(_paths(tree), avals, out_avals, strict=True):
             wide = a.shape if op == "while_loop" else np.broadcast_shapes(a.shape, b.shape)
             if b.shape != wide or b.dtype != dtypes.result_type(a, b):
                 return ""
-            start = f"{name}{keystr(path[depth:])}"
+            start = ("init_val" if "loop" in op else "init") + keystr(path[depth:])
             if a.shape != b.shape:
                 start = f"jnp.broadcast_to({start}, {b.shape})"
             if a.dtype != b.dtype:

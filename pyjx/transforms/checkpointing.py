@@ -321,7 +321,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
     try:
         hash(name)
     except TypeError as error:
-        raise TypeError(f"checkpoint_name: name must be hashable, such as a str, got "
+        raise TypeError("checkpoint_name: name must be hashable, such as a str, got "
                         f"{shortened(name)}: {error}.") from None
     return tree_map(lambda leaf: _named(leaf, name), x)
 

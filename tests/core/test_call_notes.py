@@ -103,6 +103,9 @@ def first(x, /, axis):
 plain = {"jnp": jnp}
 TURNS = Rotation.from_rotvec(jnp.ones((3, 3)))
 EULER = functools.partial(Rotation.from_euler, "xyz")
+DEGREES = functools.partial(Rotation.from_euler, degrees=True)
+MEAN_OF = functools.partial(Rotation.mean, TURNS)
+MEAN = functools.partial(TURNS.mean)
 HELD = SimpleNamespace(euler=EULER)
 exec(compile(PLAIN, jnp.__file__.replace("__init__", "plain"), "exec"), plain)
 
@@ -134,6 +137,13 @@ exec(compile(PLAIN, jnp.__file__.replace("__init__", "plain"), "exec"), plain)
     (lambda: HELD.euler(X[0, :2]), "Rotation.from_euler(seq='xyz', angles=X[0, :2])"),
     (lambda: Rotation.mean(TURNS, X + 1),
      "Rotation.mean(self=Rotation(quat=float32[3,4]), weights=X + 1)"),
+    (lambda: MEAN_OF(X + 1),
+     "Rotation.mean(self=Rotation(quat=float32[3,4]), weights=X + 1)"),
+    (lambda: MEAN(X + 1), "Rotation.mean(weights=X + 1)"),
+    (lambda: DEGREES("xyz", X[0, :2]),
+     "Rotation.from_euler(seq='xyz', angles=X[0, :2], degrees=True)"),
+    (lambda: EULER(X[0, :2], True),
+     "Rotation.from_euler(seq='xyz', angles=X[0, :2], degrees=True)"),
     (lambda: TURNS.mean(X + 1), "Rotation.mean(weights=X + 1)"),
     (lambda: jnp.add.reduce(X + 1, 3), "ufunc.reduce(a=X + 1, axis=3)"),
     (lambda: jnp.multiply.accumulate(a=X + 1, axis=2), "ufunc.accumulate(a=X + 1, axis=2)"),

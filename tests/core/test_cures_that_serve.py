@@ -756,6 +756,7 @@ def test_a_list_that_is_carried_is_made_an_array_where_it_starts() -> None:
     check(lambda: jax.jit(lambda x: [x, 1] + V)(1.0), "make it an array with jnp.asarray, or jax.")
     assert lax.scan(step, jnp.asarray([0, 0]), V)[0].tolist() == [3, 0]
     check(lambda: [1, 2.0] + V, "jnp.asarray", without="carry")
+    check(lambda: lax.map(lambda x: [x, 1] + V, V), "jnp.asarray", without="carry")
 
 
 def test_a_key_for_each_step_is_split_from_one() -> None:
